@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 import gpsift as gs
 from gpsift.decomposition.margins import (
     N_NODES,
+    check_margin,
     data_margin,
-    given_margin,
     group_margin,
     normal_margin,
     read_margins,
@@ -64,9 +64,9 @@ def test_the_rows_of_a_group_count_with_their_shares():
 
 
 def test_users_nodes_and_weights():
-    margin = given_margin(([1.0, 2.0], [3.0, 1.0]), "age", 1)
+    margin = check_margin(([1.0, 2.0], [3.0, 1.0]), "age", 1)
     assert_array_equal(margin.weights, [0.75, 0.25])
-    assert_array_equal(given_margin([4.0, 5.0], "age", 1).weights, [0.5, 0.5])
+    assert_array_equal(check_margin([4.0, 5.0], "age", 1).weights, [0.5, 0.5])
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_users_nodes_and_weights():
 )
 def test_odd_margins_are_refused(given, message):
     with pytest.raises(ValueError, match=message):
-        given_margin(given, "age", 1)
+        check_margin(given, "age", 1)
 
 
 def test_unknown_margins_are_refused():

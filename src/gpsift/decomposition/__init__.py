@@ -4,5 +4,6 @@
 `context.py`. A kernel that is a product over the features makes every average over independent features a product of
 averages, so that nothing is sampled. Read `products.py` first: it is that form, over features, groups and categories
 (units) whose distributions are in `margins.py`. `variances.py` has the variances of the parts of a function, and
-`partial_dependence.py` the curves. `monte_carlo.py` serves models that only predict.
+`partial_dependence.py` the curves. `monte_carlo.py` serves models that only predict. The answers share the fields of
+`records.py`.
 """

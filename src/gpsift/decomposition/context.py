@@ -29,6 +29,7 @@ from gpsift.reference.lookup import as_reference
 from gpsift.relevance.feature_groups import FeatureGroups
 from gpsift.relevance.intervals import warn_if_unreliable
 from gpsift.relevance.measure import Levels
+from gpsift.relevance.rank import versions
 
 # With more units than this, inactive ones are left out.
 MOST_UNITS = 300
@@ -75,7 +76,6 @@ class EffectContext:
 
     @property
     def X(self) -> np.ndarray:
-        """The rows, in the user's units."""
         return self.points.X
 
     @property
@@ -91,7 +91,6 @@ class EffectContext:
 
     @property
     def is_ensemble(self) -> bool:
-        """Whether the model has draws of its own."""
         return isinstance(self.model, Ensemble)
 
     @cached_property
@@ -99,10 +98,11 @@ class EffectContext:
         """Whether the averages of the model have closed forms."""
         return closed_posterior(self.first_member, self.X) is not None
 
-    @property
-    def how(self) -> str:
-        """How averages over margins are made."""
-        return "closed form" if self.is_closed else HOW
+    def shared_fields(self, **details: Any) -> dict[str, Any]:
+        """Return the fields of an answer that all answers have."""
+        details = {"n_rows": len(self.X), **details, "versions": versions()}
+        how = "closed form" if self.is_closed else HOW
+        return {"mean_of": self.model.mean_of, "of": self.of, "how": how, "details": details}
 
     def margins(self, margins: Margins, X: np.ndarray | None = None) -> tuple[Margin, ...]:
         """Read the margin of each unit from rows, by default those of the context."""

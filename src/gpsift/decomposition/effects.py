@@ -7,7 +7,7 @@ also say which of their values the rows could have, by a linear regression of ea
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,6 +19,7 @@ from gpsift.decomposition.context import EffectContext, ValueGrid, value_grid
 from gpsift.decomposition.course import Course, describe_curve
 from gpsift.decomposition.margins import read_margins
 from gpsift.decomposition.partial_dependence import CurveGrid, ModelCurves, PartialDependence, pool_draws
+from gpsift.decomposition.records import FunctionRecord
 from gpsift.io.serializable import Serializable
 from gpsift.likelihoods.distributions import Gaussian
 from gpsift.reference.base import Reference
@@ -100,11 +101,13 @@ def effects(
     context = EffectContext.read(model, X, groups, categorical, of)
     named = context.units
     context = replace(context, units=named.ungrouped(context.points.inputs.names))
-    units = _sort_by_relevance(_read_features(features, named, context), context)
+    units = _select_units(features, named, context)
     rows = AveragedRows.draw(context, latent, seed)
     # No unit lacks a grid: groups that are no category have been opened.
     values = [grid for unit in units if (grid := value_grid(context, unit)) is not None]
-    grids = [_curve_grid(unit, each, context) for unit, each in zip(units, values, strict=True)]
+    margins = read_margins("data", context.X, context.units.select(*units))
+    columns = [context.units.columns[unit] for unit in units]
+    grids = [CurveGrid(*each) for each in zip(columns, [grid.values for grid in values], margins, strict=True)]
     with context.blas_threads():
         members = [ModelCurves.of(each, rows.X, rows.is_latent) for each in context.members]
         average = float(np.mean([member.predict(rows.X)[0] for member in members]))
@@ -112,11 +115,14 @@ def effects(
             found, k_hat = _curves_of_draws(context, grids, rows, seed)
         else:
             found, k_hat = [[member.partial_dependence(grid) for grid in grids] for member in members], None
+    mean_of = "the mean of an observation" if context.of is None else f"the probability of {context.of}"
+    if rows.is_latent:
+        mean_of = context.model.mean_of
     pooled = [pool_draws(each) for each in zip(*found, strict=True)]
     return Effects(
         curves=tuple(_curve(*each, context, rows) for each in zip(units, values, pooled, strict=True)),
         average=average,
-        mean_of=_mean_of(context, rows),
+        mean_of=mean_of,
         band=_band(pooled, rows, len(found)),
         of=context.of,
         how="closed form" if context.is_closed and rows.is_latent else "averages of the model's own predictions",
@@ -208,7 +214,7 @@ class Curve:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Effects(Serializable):
+class Effects(FunctionRecord, Serializable):
     """The effects of features on the prediction, on average over the rows as they are.
 
     Attributes
@@ -217,27 +223,18 @@ class Effects(Serializable):
         The most relevant feature first.
     average : float
         The mean prediction over the rows.
-    mean_of : str
-        The quantity that is predicted.
     band : str
         How the bands were made.
-    of : str or None
-        The function, where the model has several.
     k_hat : float or None
         How far to trust draws that bands were pooled over: up to 0.7.
-    how : str
-        Whether averages are closed forms or made of the model's own predictions.
-    details : mapping
+    mean_of, of, how, details
+        As in `VarianceShares`; `mean_of` is the quantity that is predicted.
     """
 
     curves: tuple[Curve, ...]
     average: float
-    mean_of: str = "the target"
     band: str = "closed form"
-    of: str | None = None
-    how: str = "closed form"
     k_hat: float | None = None
-    details: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -303,16 +300,14 @@ class Effects(Serializable):
 
 @dataclass(frozen=True, eq=False)
 class AveragedRows:
-    """The rows that curves are averaged over, (n, p) in the user's units.
+    """The rows that curves are averaged over, with a linear regression of each varying column on the others."""
 
-    `is_shown` (n,) marks rows with a curve of their own. `is_latent` says whether curves are those of the latent mean,
-    which is also the mean of a Gaussian observation.
-    """
-
-    X: np.ndarray
-    is_shown: np.ndarray
-    is_latent: bool
-    regression: RowRegression
+    X: np.ndarray  # (n, p) in the user's units
+    is_shown: np.ndarray  # whether rows have a curve of their own, (n,)
+    is_latent: bool  # whether curves are those of the latent mean, which is also the mean of a Gaussian observation
+    regressed: tuple[int, ...]  # the columns of the regressions
+    fitted: np.ndarray  # (n, k)
+    residual_sd: np.ndarray  # (k,)
 
     @classmethod
     def draw(cls, context: EffectContext, latent: bool, seed: int) -> Self:
@@ -325,32 +320,19 @@ class AveragedRows:
         X = context.X[_sample(len(context.X), most, rng)]
         is_shown = np.zeros(len(X), dtype=bool)
         is_shown[_sample(len(X), N_INDIVIDUAL, rng)] = True
-        return cls(X, is_shown, is_latent, RowRegression.fit(X, context.model.used))
-
-
-@dataclass(frozen=True, eq=False)
-class RowRegression:
-    """Linear regressions of each column on the others that a model uses: fitted values (n, k) and residual sd (k,)."""
-
-    columns: tuple[int, ...]
-    mean: np.ndarray
-    sd: np.ndarray
-
-    @classmethod
-    def fit(cls, X: np.ndarray, columns: Sequence[int]) -> Self:
-        varying = tuple(column for column in columns if np.ptp(X[:, column]) > 0)
+        varying = tuple(column for column in context.model.used if np.ptp(X[:, column]) > 0)
         if not varying or len(X) < 3:
-            return cls((), np.empty((len(X), 0)), np.empty(0))
+            return cls(X, is_shown, is_latent, (), np.empty((len(X), 0)), np.empty(0))
         there = X[:, list(varying)]
         conditionals = fit_conditionals(InputMoments.of(there), "auto")
-        return cls(varying, conditionals.mean(there), conditionals.sd)
+        return cls(X, is_shown, is_latent, varying, conditionals.mean(there), conditionals.sd)
 
     def support(self, unit: Sequence[int], grid: ValueGrid) -> np.ndarray:
         """The share of rows that could have each value; 1 for categories, which have no regression."""
-        if grid.labels is not None or unit[0] not in self.columns:
+        if grid.labels is not None or unit[0] not in self.regressed:
             return np.ones(len(grid.values))
-        k = self.columns.index(unit[0])
-        return np.mean(np.abs(grid.values[:, 0] - self.mean[:, [k]]) <= WITHIN * self.sd[k], axis=0)
+        k = self.regressed.index(unit[0])
+        return np.mean(np.abs(grid.values[:, 0] - self.fitted[:, [k]]) <= WITHIN * self.residual_sd[k], axis=0)
 
 
 def _sample(n: int, most: int, rng: np.random.Generator) -> np.ndarray:
@@ -358,37 +340,26 @@ def _sample(n: int, most: int, rng: np.random.Generator) -> np.ndarray:
     return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
 
 
-def _read_features(features: Iterable[str | int] | None, named: FeatureGroups, context: EffectContext) -> list[int]:
-    """Read the units that get a curve; a group stands for its columns."""
-    units = context.units
+def _select_units(features: Iterable[str | int] | None, named: FeatureGroups, context: EffectContext) -> list[int]:
+    """Read the units that get a curve, by falling KL; a group of `named` gives the units of its columns."""
+    units, selected = context.units, []
     if features is None:
         used = set(context.model.used)
-        return [unit for unit, columns in enumerate(units.columns) if used.intersection(columns)]
-    if isinstance(features, str):
+        selected = [unit for unit, columns in enumerate(units.columns) if used.intersection(columns)]
+    elif isinstance(features, str):
         raise TypeError(f"`features` must list features, such as [{features!r}], got {features!r} itself.")
-    found: list[int] = []
-    for feature in features:
+    for feature in features or ():
         number = feature_index(feature, named.names)
         if number is not None:
             own = set(named.columns[number])
-            found += [unit for unit, columns in enumerate(units.columns) if own.issuperset(columns)]
+            selected += [unit for unit, columns in enumerate(units.columns) if own.issuperset(columns)]
         elif feature in units.names:
-            found.append(units.names.index(str(feature)))
+            selected.append(units.names.index(str(feature)))
         else:
             raise ValueError(f"There is no feature {feature!r}; the features are {join_names(named.names)}.")
-    return found
-
-
-def _sort_by_relevance(units: Sequence[int], context: EffectContext) -> list[int]:
-    """Sort units by falling KL."""
     measure = KL(latent=context.of is not None)  # one of several functions has no observation of its own
-    relevance = score_groups(measure, context.first_member, context.points, context.units).values.mean(axis=0)
-    return sorted(dict.fromkeys(units), key=lambda unit: -relevance[unit])
-
-
-def _curve_grid(unit: int, grid: ValueGrid, context: EffectContext) -> CurveGrid:
-    (margin,) = read_margins("data", context.X, context.units.select(unit))
-    return CurveGrid(context.units.columns[unit], grid.values, margin)
+    relevance = score_groups(measure, context.first_member, context.points, units).values.mean(axis=0)
+    return sorted(dict.fromkeys(selected), key=lambda unit: -relevance[unit])
 
 
 def _curves_of_draws(
@@ -400,14 +371,9 @@ def _curves_of_draws(
 
     def curves(each: Reference) -> list[PartialDependence]:
         member = ModelCurves.of(each, X, rows.is_latent)
-        return [member.partial_dependence(grid) if grid.columns else _flat(len(X), len(grid.values)) for grid in kept]
+        return [member.partial_dependence(grid) for grid in kept]
 
     return context.map_draws(curves, N_DRAWS, seed)
-
-
-def _flat(n: int, g: int) -> PartialDependence:
-    """The curves of a unit that no draw depends on."""
-    return PartialDependence(np.zeros((n, g)), np.zeros((g, g)))
 
 
 def _curve(unit: int, grid: ValueGrid, found: PartialDependence, context: EffectContext, rows: AveragedRows) -> Curve:
@@ -419,16 +385,10 @@ def _curve(unit: int, grid: ValueGrid, found: PartialDependence, context: Effect
         sd=np.sqrt(np.maximum(np.diag(found.covariance), 0.0)),
         covariance=found.covariance,
         individual=found.curves[rows.is_shown],
-        support=rows.regression.support(columns, grid),
+        support=rows.support(columns, grid),
         rug=np.empty(0) if grid.labels is not None else rows.X[:N_RUG, columns[0]],
         labels=grid.labels or (),
     )
-
-
-def _mean_of(context: EffectContext, rows: AveragedRows) -> str:
-    if rows.is_latent:
-        return context.model.mean_of
-    return "the mean of an observation" if context.of is None else f"the probability of {context.of}"
 
 
 def _band(curves: Sequence[PartialDependence], rows: AveragedRows, n_draws: int) -> str:

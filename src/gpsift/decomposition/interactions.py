@@ -11,7 +11,7 @@ each, over the standard deviation of the prediction (R-sens2 of the mean; Paanan
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -24,11 +24,11 @@ from gpsift.decomposition.margins import Margins
 from gpsift.decomposition.monte_carlo import mixed_differences, sampled_surface
 from gpsift.decomposition.partial_dependence import ICECurves, ICERows
 from gpsift.decomposition.products import ProductTriple
+from gpsift.decomposition.records import FunctionRecord
 from gpsift.decomposition.sobol import unit_variances
 from gpsift.io.serializable import Serializable
-from gpsift.reference.base import MissingCapability, Reference, Response
+from gpsift.reference.base import MissingCapability, Reference
 from gpsift.reference.inputs import Points
-from gpsift.relevance.rank import versions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,16 +90,22 @@ def interactions(
     """
     context = EffectContext.read(model, X, groups, categorical, of)
     units, wanted = context.units, [_read_pair(pair, context.units.names) for pair in pairs]
-    there = context.margins(margins)
+    unit_margins = context.margins(margins)
     with context.blas_threads():
         found = [
-            unit_variances(each, context.X, units, there, shapley=False, open_pairs=True) for each in context.members
+            unit_variances(each, context.X, units, unit_margins, shapley=False, open_pairs=True)
+            for each in context.members
         ]
         decided = np.mean([each.pairs for each in found], axis=0)
         undecided = np.mean([each.open_pairs for each in found if each.open_pairs is not None], axis=0)
         variance = float(np.mean([each.whole for each in found]))
-        strongest = _strongest_pairs(decided)
-        rows = _thin_rows(context)
+        varying = [pair for pair in combinations(range(len(decided)), 2) if decided[pair] > 0]
+        strongest = sorted(varying, key=lambda pair: -decided[pair])[:MOST_PAIRS]
+        # All rows, or evenly spaced ones where second derivatives at all of them would be too large.
+        most = max(1, HESSIAN_DOUBLES // max(1, len(context.model.used)) ** 2)
+        rows = context.points
+        if len(rows) > most:
+            rows = rows.take(slice(None, None, -(-len(rows) // most)))
         local = np.mean([_local_strength(each, rows, strongest, context) for each in context.members], axis=0)
         surfaced = list(dict.fromkeys([*strongest[:MOST_SURFACES], *wanted]))
         surfaces = [_surface(pair, context) for pair in surfaced]
@@ -114,10 +120,7 @@ def interactions(
         points=rows.X,
         features=context.points.inputs.names,
         surfaces=tuple(surface for surface in surfaces if surface is not None),
-        mean_of=context.model.mean_of,
-        of=context.of,
-        how=context.how,
-        details={"n_rows": len(context.X), "versions": versions()},
+        **context.shared_fields(),
     )
 
 
@@ -141,7 +144,8 @@ class Surface:
         """A data frame with a row for each value of the first feature, and a column for each of the second."""
         import pandas as pd
 
-        rows, columns = self.x_labels or _texts(self.x), self.y_labels or _texts(self.y)
+        rows = self.x_labels or [f"{value:.4g}" for value in self.x]
+        columns = self.y_labels or [f"{value:.4g}" for value in self.y]
         frame = pd.DataFrame(self.mean, columns=[f"{self.names[1]} = {each}" for each in columns])
         frame.insert(0, self.names[0], list(rows), allow_duplicates=True)
         return frame
@@ -150,12 +154,8 @@ class Surface:
         return summary_html(f"{self.names[0]} with {self.names[1]}, on average over the rows", self.to_frame())
 
 
-def _texts(values: np.ndarray) -> tuple[str, ...]:
-    return tuple(f"{value:.4g}" for value in values)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class Interactions(Serializable):
+class Interactions(FunctionRecord, Serializable):
     """Pairs of features, and the evidence that they interact.
 
     Attributes
@@ -177,13 +177,8 @@ class Interactions(Serializable):
         These points, in the user's units; `features` names the columns.
     surfaces : tuple of Surface
         Surfaces of the strongest pairs, and of those that were asked for.
-    mean_of : str
-        The quantity of which the function is the mean.
-    of : str or None
-        The function, where the model has several.
-    how : str
-        Whether averages are closed forms or made of the model's own predictions.
-    details : mapping
+    mean_of, of, how, details
+        As in `VarianceShares`.
     """
 
     names: tuple[str, ...]
@@ -195,10 +190,6 @@ class Interactions(Serializable):
     points: np.ndarray
     features: tuple[str, ...]
     surfaces: tuple[Surface, ...] = ()
-    mean_of: str = "the target"
-    of: str | None = None
-    how: str = "closed form"
-    details: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_found(self) -> np.ndarray:
@@ -298,19 +289,6 @@ def _read_pair(pair: Any, names: tuple[str, ...]) -> tuple[int, int]:
     return min(known), max(known)
 
 
-def _strongest_pairs(decided: np.ndarray) -> list[tuple[int, int]]:
-    """Pairs with a variance, by falling variance."""
-    pairs = [pair for pair in combinations(range(len(decided)), 2) if decided[pair] > 0]
-    return sorted(pairs, key=lambda pair: -decided[pair])[:MOST_PAIRS]
-
-
-def _thin_rows(context: EffectContext) -> Points:
-    """The rows, or evenly spaced ones where second derivatives at all of them would be too large."""
-    most = max(1, HESSIAN_DOUBLES // max(1, len(context.model.used)) ** 2)
-    n = len(context.points)
-    return context.points if n <= most else context.points.take(slice(None, None, -(-n // most)))
-
-
 def _local_strength(
     model: Reference, points: Points, pairs: Sequence[tuple[int, int]], context: EffectContext
 ) -> np.ndarray:
@@ -318,20 +296,11 @@ def _local_strength(
     found = np.full((len(points), len(pairs)), np.nan)
     columns, levels = context.units.columns, context.units.levels
     column = {unit: own[0] for unit, own in enumerate(columns) if unit not in levels and len(own) == 1}
-    numeric = [number for number, pair in enumerate(pairs) if set(pair) <= set(column)]
+    numeric = [(number, column[i], column[j]) for number, (i, j) in enumerate(pairs) if i in column and j in column]
     if not numeric:
         return found
     response = model.at(points)
-    sd = np.sqrt(response.distribution(latent=context.model.mean_of != "the target").var)
-    of_columns = [(column[pairs[number][0]], column[pairs[number][1]]) for number in numeric]
-    found[:, numeric] = np.abs(_second_derivatives(model, points, response, of_columns)) / sd[:, None]
-    return found
-
-
-def _second_derivatives(
-    model: Reference, points: Points, response: Response, pairs: Sequence[tuple[int, int]]
-) -> np.ndarray:
-    """Second derivatives of the mean along pairs of columns, per standard deviation of each, (n, pairs)."""
+    predictive_sd = np.sqrt(response.distribution(latent=context.model.mean_of != "the target").var)
     used, sd = tuple(range(model.inputs.n_features)), points.inputs.sd
     smaller = model.on_columns(model.used) if model.used else None
     try:
@@ -340,37 +309,40 @@ def _second_derivatives(
             response = smaller.at(points.on_columns(used))
         hessian = response.mean_hessian()
     except MissingCapability:
-        return np.stack([mixed_differences(model, points, i, j, STEP) for i, j in pairs], axis=1)
-    return np.stack([hessian[:, used.index(i), used.index(j)] * sd[i] * sd[j] for i, j in pairs], axis=1)
+        hessian = None
+    for number, i, j in numeric:
+        if hessian is None:
+            second = mixed_differences(model, points, i, j, STEP)
+        else:
+            second = hessian[:, used.index(i), used.index(j)] * sd[i] * sd[j]
+        found[:, number] = np.abs(second) / predictive_sd
+    return found
 
 
 def _surface(pair: tuple[int, int], context: EffectContext) -> Surface | None:
-    """The surface of two units; None where one of them is a group of columns."""
+    """Average predictions over rows with two units at each pair of their values; None for a group of columns."""
     first, second = (value_grid(context, unit, SURFACE_VALUES) for unit in pair)
     if first is None or second is None:
         return None
     X, names = context.X, context.units.names
     columns = [context.units.columns[unit] for unit in pair]
-    values = [_mean_surface(each, X, columns, [first.values, second.values]) for each in context.members]
+    means = []
+    for model in context.members:
+        placed = closed_posterior(model, X)
+        if placed is None:
+            some = X[:: -(-len(X) // MOST_SURFACE_ROWS)]
+            means.append(sampled_surface(model, some, columns, [first.values, second.values]))
+        else:
+            ice = ICERows(ProductTriple.of(placed.posterior), placed.inputs(X))
+            x, y = placed.inputs_of(columns[0], first.values), placed.inputs_of(columns[1], second.values)
+            means.append(placed.affine.y_center + placed.affine.y_scale * ICECurves(ice, *x).surface(*y))
     return Surface(
         names=(names[pair[0]], names[pair[1]]),
         x=first.coordinates,
         y=second.coordinates,
-        mean=np.mean(values, axis=0),
+        mean=np.mean(means, axis=0),
         x_labels=first.labels or (),
         y_labels=second.labels or (),
         x_rows=None if first.labels else X[:, columns[0][0]],
         y_rows=None if second.labels else X[:, columns[1][0]],
     )
-
-
-def _mean_surface(
-    model: Reference, X: np.ndarray, columns: Sequence[tuple[int, ...]], grids: Sequence[np.ndarray]
-) -> np.ndarray:
-    """Average predictions over rows with two units at each pair of their values, (g, h)."""
-    placed = closed_posterior(model, X)
-    if placed is None:
-        return sampled_surface(model, X[:: -(-len(X) // MOST_SURFACE_ROWS)], columns, grids)
-    (first, x), (second, y) = (placed.inputs_of(own, grid) for own, grid in zip(columns, grids, strict=True))
-    rows = ICERows(ProductTriple.of(placed.posterior), placed.inputs(X))
-    return placed.affine.y_center + placed.affine.y_scale * ICECurves(rows, first, x).surface(second, y)

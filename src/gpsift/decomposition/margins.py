@@ -20,7 +20,7 @@ from gpsift.relevance.feature_groups import FeatureGroups
 
 # Values that a column has at most to be taken as they are, and nodes in their place otherwise.
 N_NODES = 32
-# A group of columns has no Gauss quadrature: at most this many rows stand for all of them.
+# A group of columns has no Gauss quadrature: at most this many rows represent all of them.
 MOST_GROUP_ROWS = 500
 # Where the next vector of Lanczos' iteration is shorter than this, in ranges of the column, all values are found.
 EXHAUSTED = 1e-13
@@ -44,7 +44,10 @@ class Margin:
 def read_margins(
     margins: Margins, X: np.ndarray, units: FeatureGroups, needed: Collection[int] | None = None
 ) -> tuple[Margin, ...]:
-    """Read the margin of each unit from a user's choice; units that are not needed get one row."""
+    """Read the margin of each unit from a user's choice; units that are not needed get one row.
+
+    Categories and groups always have the margin of the rows.
+    """
     kind, own = (margins, {}) if isinstance(margins, str) else ("data", margins)
     if not isinstance(own, Mapping) or kind not in KINDS:
         raise ValueError(
@@ -54,23 +57,19 @@ def read_margins(
     unknown = [name for name in own if name not in units.names]
     if unknown:
         raise ValueError(f"`margins` names {join_names(unknown)}, but the features are {join_names(units.names)}.")
-    return tuple(
-        given_margin(own[name], name, len(units.columns[number]))
-        if name in own
-        else _margin(kind, X if needed is None or number in needed else X[:1], units, number)
-        for number, name in enumerate(units.names)
-    )
-
-
-def _margin(kind: str, X: np.ndarray, units: FeatureGroups, number: int) -> Margin:
-    """Make the margin of a unit; categories and groups always have that of the rows."""
-    if number in units.levels:
-        levels = units.levels[number]
-        return Margin(levels.values, levels.shares)
-    rows = X[:, list(units.columns[number])]
-    if rows.shape[1] > 1:
-        return group_margin(rows)
-    return {"data": data_margin, "uniform": uniform_margin, "normal": normal_margin}[kind](rows[:, 0])
+    found = []
+    for number, name in enumerate(units.names):
+        columns, rows = list(units.columns[number]), X if needed is None or number in needed else X[:1]
+        if name in own:
+            found.append(check_margin(own[name], name, len(columns)))
+        elif number in units.levels:
+            found.append(Margin(units.levels[number].values, units.levels[number].shares))
+        elif len(columns) > 1:
+            found.append(group_margin(rows[:, columns]))
+        else:
+            margin = {"data": data_margin, "uniform": uniform_margin, "normal": normal_margin}[kind]
+            found.append(margin(rows[:, columns[0]]))
+    return tuple(found)
 
 
 def data_margin(x: np.ndarray, n_nodes: int = N_NODES) -> Margin:
@@ -101,7 +100,7 @@ def group_margin(rows: np.ndarray) -> Margin:
     return Margin(values, counts / counts.sum())
 
 
-def given_margin(given: Any, name: str, n_columns: int) -> Margin:
+def check_margin(given: Any, name: str, n_columns: int) -> Margin:
     """Check a user's margin: nodes, (q,) or (q, k), or a pair of nodes and weights."""
     nodes, weights = given if isinstance(given, tuple) else (given, None)
     nodes = np.asarray(nodes, dtype=float)

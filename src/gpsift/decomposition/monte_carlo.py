@@ -15,10 +15,7 @@ independent point y, and z_k for a point between x and y, as units change from x
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations
-from typing import Self
 
 import numpy as np
 
@@ -70,102 +67,11 @@ def draw_points(columns: Sequence[tuple[int, ...]], margins: Sequence[Margin], r
     return points
 
 
-@dataclass(frozen=True, eq=False)
-class PointPairs:
-    """Pairs of independent points x and y from the margins of units, (n, p) each, in the user's units."""
-
-    columns: tuple[tuple[int, ...], ...]
-    x: np.ndarray
-    y: np.ndarray
-
-    @classmethod
-    def draw(cls, columns: Sequence[tuple[int, ...]], margins: Sequence[Margin], row: np.ndarray, n: int) -> Self:
-        """Draw n pairs; columns that are in no unit have the values of the row."""
-        of_y = [tuple(len(row) + column for column in own) for own in columns]  # x and y beside each other in one table
-        both = draw_points([*columns, *of_y], [*margins, *margins], np.tile(row, 2), n)
-        x, y = np.split(both, 2, axis=1)
-        return cls(tuple(columns), x, y)
-
-    def first(self, n: int) -> PointPairs:
-        """Return the first n pairs."""
-        return PointPairs(self.columns, self.x[:n], self.y[:n])
-
-    def exchange(self, *units: int) -> np.ndarray:
-        """Return x with the values of y for some units."""
-        points, own = self.x.copy(), [column for unit in units for column in self.columns[unit]]
-        points[:, own] = self.y[:, own]
-        return points
-
-
-@dataclass(frozen=True, eq=False)
-class MonteCarloVariances:
-    """Estimators of variances: a function of rows, pairs of points, and the margins of the units."""
-
-    f: Function
-    pairs: PointPairs
-    margins: tuple[Margin, ...]
-
-    @cached_property
-    def at_x(self) -> np.ndarray:
-        return self.f(self.pairs.x)
-
-    @cached_property
-    def whole(self) -> float:
-        """The variance of f."""
-        return float(np.concatenate([self.at_x, self.f(self.pairs.y)]).var())
-
-    def first_and_total(self, unit: int) -> tuple[float, float]:
-        """The variance of a unit alone, and of all parts that it has a share in."""
-        x, margin = self.pairs.x[:N_AVERAGED], self.margins[unit]
-        values = self.f(rows_at_values(x, self.pairs.columns[unit], margin.nodes)).reshape(len(x), -1)
-        deviations = values - (values @ margin.weights)[:, None]
-        total = float(np.mean(deviations**2 @ margin.weights))
-        first = float(deviations.mean(axis=0) ** 2 @ margin.weights)
-        # The average over n points has a variance of its own, a share of the unit's interactions.
-        n = len(values)
-        return max(0.0, (n * first - total) / (n - 1)), total
-
-    def shapley(self) -> np.ndarray:
-        """Shapley's shares, (p,), scaled to add up to the variance of f at all points, which is known better."""
-        n, p = len(self.pairs.x), len(self.margins)
-        order = np.argsort(np.random.default_rng(0).uniform(size=(n, p)), axis=1)
-        share, z, before = np.zeros(p), self.pairs.x.copy(), self.at_x
-        for changing in order.T:
-            for unit, own in enumerate(self.pairs.columns):
-                cells = np.ix_(np.flatnonzero(changing == unit), np.array(own))
-                z[cells] = self.pairs.y[cells]
-            after = self.f(z)
-            gains = (self.at_x - 0.5 * (before + after)) * (before - after)
-            share += np.bincount(changing, weights=gains, minlength=p)
-            before = after
-        return share * (self.whole / (share.sum() or 1.0))
-
-    def pair_variances(self) -> np.ndarray:
-        """Variances that need both units of a pair, (p, p)."""
-        p = len(self.margins)
-        found, both = np.zeros((p, p)), list(combinations(range(p), 2))
-        n = min(len(self.pairs.x), max(LEAST_PAIR_POINTS, PAIR_PREDICTIONS // max(1, len(both))))
-        some = self.pairs.first(n)
-        alone = [self.f(some.exchange(unit)) for unit in range(p)] if both else []
-        for i, j in both:
-            mixed = self.at_x[:n] - alone[i] - alone[j] + self.f(some.exchange(i, j))
-            found[i, j] = found[j, i] = 0.25 * np.mean(mixed**2)
-        return found
-
-    def open_pairs(self, model: Reference) -> np.ndarray:
-        """Variances of pairs that the data have not decided, (p, p), by the joint posterior; NaN for models without."""
-        p = len(self.margins)
-        found, some = np.zeros((p, p)), self.pairs.first(N_OPEN)
-        signs = np.repeat([1.0, -1.0, -1.0, 1.0], N_OPEN)
-        for i, j in combinations(range(p), 2):
-            rows = np.concatenate([some.x, some.exchange(i), some.exchange(j), some.exchange(i, j)])
-            try:
-                _, covariance = model.joint(model.inputs.points(rows))
-            except MissingCapability:
-                return np.full((p, p), np.nan)
-            blocks = (signs[:, None] * covariance * signs).reshape(4, N_OPEN, 4, N_OPEN)
-            found[i, j] = found[j, i] = 0.25 * np.einsum("aibi->", blocks) / N_OPEN
-        return found
+def exchange(x: np.ndarray, y: np.ndarray, *columns: tuple[int, ...]) -> np.ndarray:
+    """Return x with the values of y in some units, which are given by their columns."""
+    mixed, own = x.copy(), [column for unit in columns for column in unit]
+    mixed[:, own] = y[:, own]
+    return mixed
 
 
 def sampled_variances(
@@ -177,19 +83,88 @@ def sampled_variances(
     shapley: bool = True,
     open_pairs: bool = False,
 ) -> Variances:
-    """Estimate the quantities of `gpsift.decomposition.variances.variances`, in squared units of the target."""
-    estimators = MonteCarloVariances(
-        latent_mean_function(model), PointPairs.draw(columns, margins, row, N_POINTS), tuple(margins)
-    )
-    alone = np.array([estimators.first_and_total(unit) for unit in range(len(columns))]).reshape(-1, 2)
+    """Estimate the quantities of `gpsift.decomposition.variances.variances`, in squared units of the target.
+
+    Columns that are in no unit have the values of the row.
+    """
+    f, n_columns = latent_mean_function(model), len(row)
+    # x and y are independent points, (n, columns) each, beside each other in one table.
+    of_y = [tuple(n_columns + column for column in own) for own in columns]
+    both = draw_points([*columns, *of_y], [*margins, *margins], np.tile(row, 2), N_POINTS)
+    x, y = np.split(both, 2, axis=1)
+    at_x = f(x)
+    whole = float(np.concatenate([at_x, f(y)]).var())
+    alone = [_first_and_total(f, x[:N_AVERAGED], own, margin) for own, margin in zip(columns, margins, strict=True)]
+    first, total = np.array(alone).reshape(-1, 2).T
     return Variances(
-        first=alone[:, 0],
-        total=alone[:, 1],
-        whole=np.asarray(estimators.whole),
-        pairs=estimators.pair_variances(),
-        shapley=estimators.shapley() if shapley else None,
-        open_pairs=estimators.open_pairs(model) if open_pairs else None,
+        first=first,
+        total=total,
+        whole=np.asarray(whole),
+        pairs=_pair_variances(f, x, y, at_x, columns),
+        shapley=_shapley_shares(f, x, y, at_x, columns, whole) if shapley else None,
+        open_pairs=_open_pairs(model, x[:N_OPEN], y[:N_OPEN], columns) if open_pairs else None,
     )
+
+
+def _first_and_total(f: Function, x: np.ndarray, own: tuple[int, ...], margin: Margin) -> tuple[float, float]:
+    """The variance of a unit alone, and of all parts that it has a share in, by the nodes of its margin."""
+    n = len(x)
+    values = f(rows_at_values(x, own, margin.nodes)).reshape(n, -1)
+    deviations = values - (values @ margin.weights)[:, None]
+    total = float(np.mean(deviations**2 @ margin.weights))
+    first = float(deviations.mean(axis=0) ** 2 @ margin.weights)
+    # The average over n points has a variance of its own, a share of the unit's interactions.
+    return max(0.0, (n * first - total) / (n - 1)), total
+
+
+def _shapley_shares(
+    f: Function, x: np.ndarray, y: np.ndarray, at_x: np.ndarray, columns: Sequence[tuple[int, ...]], whole: float
+) -> np.ndarray:
+    """Shapley's shares, (p,), scaled to add up to the variance of f at all points, which is known better."""
+    n, p = len(x), len(columns)
+    order = np.argsort(np.random.default_rng(0).uniform(size=(n, p)), axis=1)
+    share, z, before = np.zeros(p), x.copy(), at_x
+    for changing in order.T:
+        for unit, own in enumerate(columns):
+            cells = np.ix_(np.flatnonzero(changing == unit), np.array(own))
+            z[cells] = y[cells]
+        after = f(z)
+        share += np.bincount(changing, weights=(at_x - 0.5 * (before + after)) * (before - after), minlength=p)
+        before = after
+    return share * (whole / (share.sum() or 1.0))
+
+
+def _pair_variances(
+    f: Function, x: np.ndarray, y: np.ndarray, at_x: np.ndarray, columns: Sequence[tuple[int, ...]]
+) -> np.ndarray:
+    """Variances that need both units of a pair, (p, p)."""
+    p = len(columns)
+    found, pairs = np.zeros((p, p)), list(combinations(range(p), 2))
+    if not pairs:
+        return found
+    n = min(len(x), max(LEAST_PAIR_POINTS, PAIR_PREDICTIONS // len(pairs)))
+    x, y = x[:n], y[:n]
+    alone = [f(exchange(x, y, own)) for own in columns]
+    for i, j in pairs:
+        mixed = at_x[:n] - alone[i] - alone[j] + f(exchange(x, y, columns[i], columns[j]))
+        found[i, j] = found[j, i] = 0.25 * np.mean(mixed**2)
+    return found
+
+
+def _open_pairs(model: Reference, x: np.ndarray, y: np.ndarray, columns: Sequence[tuple[int, ...]]) -> np.ndarray:
+    """Variances of pairs that the data have not decided, (p, p), by the joint posterior; NaN for models without."""
+    n, p = len(x), len(columns)
+    found, signs = np.zeros((p, p)), np.repeat([1.0, -1.0, -1.0, 1.0], n)
+    for i, j in combinations(range(p), 2):
+        a, b = columns[i], columns[j]
+        rows = np.concatenate([x, exchange(x, y, a), exchange(x, y, b), exchange(x, y, a, b)])
+        try:
+            _, covariance = model.joint(model.inputs.points(rows))
+        except MissingCapability:
+            return np.full((p, p), np.nan)
+        blocks = (signs[:, None] * covariance * signs).reshape(4, n, 4, n)
+        found[i, j] = found[j, i] = 0.25 * np.einsum("aibi->", blocks) / n
+    return found
 
 
 def sampled_shapley_values(

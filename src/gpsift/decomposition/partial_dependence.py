@@ -102,39 +102,35 @@ class ModelCurves:
 
     def partial_dependence(self, grid: CurveGrid) -> PartialDependence:
         """Curves on a grid, less their average over its margin, in units of the observations."""
-        values = np.concatenate([grid.values, grid.margin.nodes])
-        if self.closed is None:
-            found = self._from_predictions(grid, values)
+        n, values = len(self.X), np.concatenate([grid.values, grid.margin.nodes])
+        g = len(values)
+        if not grid.columns:  # the model does not depend on the unit
+            curves, covariance = np.zeros((n, g)), np.zeros((g, g))
+        elif self.closed is not None and self.is_latent:
+            placed, rows = self.closed
+            ice = ICECurves(rows, *placed.inputs_of(grid.columns, values))
+            curves = placed.affine.y_center + placed.affine.y_scale * ice.means()
+            covariance = placed.affine.y_scale**2 * ice.covariance(np.full((g, n), 1.0 / n))
         else:
-            found = self._closed_form(grid, values, *self.closed)
-        return found.center(len(grid.values), grid.margin.weights)
+            mean, response = self.predict(rows_at_values(self.X, grid.columns, values))
+            curves, covariance = mean.reshape(n, g), self._delta_method(grid, values, response)
+        return PartialDependence(curves, covariance).center(len(grid.values), grid.margin.weights)
 
-    def _closed_form(
-        self, grid: CurveGrid, values: np.ndarray, placed: PlacedPosterior, rows: ICERows
-    ) -> PartialDependence:
-        ice, n, g = ICECurves(rows, *placed.inputs_of(grid.columns, values)), len(self.X), len(values)
-        if self.is_latent:
-            covariance = ice.covariance(np.full((g, n), 1.0 / n))
-            return PartialDependence(
-                placed.affine.y_center + placed.affine.y_scale * ice.means(), placed.affine.y_scale**2 * covariance
-            )
-        mean, response = self._predict_curves(grid, values)
+    def _delta_method(self, grid: CurveGrid, values: np.ndarray, response: Response) -> np.ndarray:
+        """The covariance of curves of observations, (g, g); NaN without closed forms or slopes of observations."""
+        n, g = len(self.X), len(values)
+        unknown = np.full((g, g), np.nan)
+        if self.closed is None:
+            return unknown
         try:
             slopes = response.mean_slope().reshape(n, g, -1)
         except MissingCapability:
-            return PartialDependence(mean, np.full((g, g), np.nan))
-        W = np.transpose(slopes, (2, 1, 0)) / n
+            return unknown
+        placed, rows = self.closed
+        ice, W = ICECurves(rows, *placed.inputs_of(grid.columns, values)), np.transpose(slopes, (2, 1, 0)) / n
         if placed.coupled is None:
-            return PartialDependence(mean, placed.affine.y_scale**2 * ice.covariance(W[0]))
-        return PartialDependence(mean, ice.covariance_of_sum(W, placed.coupled))
-
-    def _from_predictions(self, grid: CurveGrid, values: np.ndarray) -> PartialDependence:
-        return PartialDependence(self._predict_curves(grid, values)[0], np.full((len(values), len(values)), np.nan))
-
-    def _predict_curves(self, grid: CurveGrid, values: np.ndarray) -> tuple[np.ndarray, Response]:
-        """Predictions for each row at each value, (n, g), and the response at these n * g points."""
-        mean, response = self.predict(rows_at_values(self.X, grid.columns, values))
-        return mean.reshape(len(self.X), len(values)), response
+            return placed.affine.y_scale**2 * ice.covariance(W[0])
+        return ice.covariance_of_sum(W, placed.coupled)
 
 
 class ICERows:
@@ -161,46 +157,33 @@ class ICERows:
 
 @dataclass(frozen=True, eq=False)
 class ICECurves:
-    """Individual conditional expectations in closed form: some columns at values, all others as the rows have them.
-
-    Parameters
-    ----------
-    rows : ICERows
-    columns : sequence of int
-        The columns that are set.
-    grid : array (g, k)
-        Their values, as the model sees them.
-    """
+    """Individual conditional expectations in closed form: some columns at values, all others as the rows have them."""
 
     rows: ICERows
-    columns: Sequence[int]
-    grid: np.ndarray
+    columns: Sequence[int]  # that are set
+    grid: np.ndarray  # their values, as the model sees them, (g, k)
 
     def own_factor(self, term: ProductTerm, Z: np.ndarray) -> np.ndarray:
         """The factor of the columns between the grid and rows Z of all columns, (g, m)."""
         return 1.0 + term.excess(self.columns, self.grid, Z[:, list(self.columns)])
 
-    def other_factor(self, term: ProductTerm, distance: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        """The factor of all other columns between the rows and Z, (n, m), from their distance over all columns."""
-        own = list(self.columns)
-        others = distance - term.squared_distance(own, self.rows.X[:, own], Z[:, own])
-        others *= -0.5
-        return np.exp(others, out=others)
+    def _other_factors(self, distances: Sequence[np.ndarray], Z: np.ndarray) -> list[np.ndarray]:
+        """The factor of all other columns between the rows and Z, from their distances over all columns, (n, m)."""
+        own, found = list(self.columns), []
+        for term, distance in zip(self.rows.triple.terms, distances, strict=True):
+            others = distance - term.squared_distance(own, self.rows.X[:, own], Z[:, own])
+            others *= -0.5
+            found.append(np.exp(others, out=others))
+        return found
 
     @cached_property
     def _to_support(self) -> list[np.ndarray]:
-        """The factor of the other columns between rows and support points, for each term."""
-        triple = self.rows.triple
-        pairs = zip(triple.terms, self.rows.to_support, strict=True)
-        return [self.other_factor(term, distance, triple.Z) for term, distance in pairs]
+        return self._other_factors(self.rows.to_support, self.rows.triple.Z)
 
     @cached_property
     def _to_rows(self) -> list[np.ndarray]:
-        """The factor of the other columns between the rows, for each term."""
-        if self.rows.X is self.rows.triple.Z:
-            return self._to_support
-        pairs = zip(self.rows.triple.terms, self.rows.to_rows, strict=True)
-        return [self.other_factor(term, distance, self.rows.X) for term, distance in pairs]
+        is_support = self.rows.X is self.rows.triple.Z
+        return self._to_support if is_support else self._other_factors(self.rows.to_rows, self.rows.X)
 
     def means(self) -> np.ndarray:
         """Posterior means of the curves, (n, g)."""

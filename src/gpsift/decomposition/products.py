@@ -28,23 +28,12 @@ from gpsift.reference.posterior import Posterior
 
 @dataclass(frozen=True, eq=False)
 class ProductTriple:
-    """A posterior whose kernel is a sum of products over features: support points, weights and matrix in NumPy.
-
-    Parameters
-    ----------
-    posterior : Posterior
-    terms : tuple of ProductTerm
-        The terms of the kernel that vary.
-    constant_var : float
-        The sum of the constant terms.
-    slope_var : array (p,)
-        Prior variances of the slopes of linear terms.
-    """
+    """A posterior whose kernel is a sum of products over features: support points, weights and matrix in NumPy."""
 
     posterior: Posterior
-    terms: tuple[ProductTerm, ...]
-    constant_var: float
-    slope_var: np.ndarray
+    terms: tuple[ProductTerm, ...]  # of the kernel, those that vary
+    constant_var: float  # the sum of the constant terms
+    slope_var: np.ndarray  # prior variances of the slopes of linear terms, (p,)
 
     @classmethod
     def of(cls, posterior: Posterior) -> Self:
@@ -105,31 +94,21 @@ class ProductTriple:
 
 @dataclass(frozen=True, eq=False)
 class AveragedFactor:
-    """The factor of a unit in a term, between support points and the nodes of the unit's margin.
+    """The factor kappa of a unit in a term, between support points and the nodes of the unit's margin."""
 
-    Parameters
-    ----------
-    excess : array (m, q)
-        kappa - 1.
-    weights : array (q,)
-        The weights of the nodes.
-    own_excess : float
-        The average of kappa - 1 between two independent values of the unit.
-    """
+    excess: np.ndarray  # kappa - 1, (m, q)
+    weights: np.ndarray  # of the nodes, (q,)
+    own_excess: float  # the average of kappa - 1 between two independent values of the unit
 
-    excess: np.ndarray
-    weights: np.ndarray
-    own_excess: float
+    @classmethod
+    def of(cls, term: ProductTerm, Z: np.ndarray, own: tuple[int, ...], margin: Margin) -> Self:
+        own_excess = margin.weights @ term.excess(own, margin.nodes, margin.nodes) @ margin.weights
+        return cls(term.excess(own, Z[:, list(own)], margin.nodes), margin.weights, float(own_excess))
 
     @cached_property
     def mean_excess(self) -> np.ndarray:
         """a - 1, (m,)."""
         return self.excess @ self.weights
-
-    @property
-    def average(self) -> np.ndarray:
-        """a, (m,)."""
-        return 1.0 + self.mean_excess
 
     @cached_property
     def deviation(self) -> np.ndarray:
@@ -144,11 +123,9 @@ class AveragedFactor:
 
 @dataclass(frozen=True, eq=False)
 class UnitProductTerm:
-    """A term of the kernel as a product over units, each with its columns, nodes and factor as the model sees them."""
+    """A term of the kernel as a product over units, by the factor of each."""
 
     term: ProductTerm
-    columns: tuple[tuple[int, ...], ...]
-    nodes: tuple[np.ndarray, ...]
     factors: tuple[AveragedFactor, ...]
 
     @property
@@ -158,12 +135,7 @@ class UnitProductTerm:
     @cached_property
     def averages(self) -> np.ndarray:
         """a of each unit, (units, m)."""
-        return np.array([factor.average for factor in self.factors])
-
-    @property
-    def average(self) -> np.ndarray:
-        """The product of the averages of all units, (m,)."""
-        return self.averages.prod(axis=0)
+        return np.array([1.0 + factor.mean_excess for factor in self.factors])
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,21 +162,18 @@ class Products:
                 varying.append(number)
                 units.append(own)
                 there.append(Margin(nodes, margin.weights))
-        terms = []
-        for term in triple.terms:
-            factors = [_average_factor(term, triple.Z, own, margin) for own, margin in zip(units, there, strict=True)]
-            terms.append(UnitProductTerm(term, tuple(units), tuple(each.nodes for each in there), tuple(factors)))
+        pairs = list(zip(units, there, strict=True))
+        terms = [
+            UnitProductTerm(term, tuple(AveragedFactor.of(term, triple.Z, own, margin) for own, margin in pairs))
+            for term in triple.terms
+        ]
         return cls(triple, tuple(varying), tuple(units), tuple(there), tuple(terms))
-
-    @property
-    def weights(self) -> np.ndarray:
-        """The weights of the support points, (m,)."""
-        return self.triple.weights
 
     @property
     def average(self) -> float:
         """The mean of the function over all margins."""
-        products = sum(float(term.variance * (self.weights @ term.average)) for term in self.terms)
+        weights = self.triple.weights
+        products = sum(float(term.variance * (weights @ term.averages.prod(axis=0))) for term in self.terms)
         planes = sum(
             float(margin.weights @ margin.nodes @ self.triple.slopes[list(own)])
             for own, margin in zip(self.columns, self.margins, strict=True)
@@ -221,8 +190,3 @@ class Products:
         margin = self.margins[unit]
         values = self.from_average(unit, margin.nodes) @ self.triple.slopes[list(self.columns[unit])]
         return values * np.sqrt(margin.weights)
-
-
-def _average_factor(term: ProductTerm, Z: np.ndarray, unit: tuple[int, ...], margin: Margin) -> AveragedFactor:
-    own = margin.weights @ term.excess(unit, margin.nodes, margin.nodes) @ margin.weights
-    return AveragedFactor(term.excess(unit, Z[:, list(unit)], margin.nodes), margin.weights, float(own))

@@ -15,8 +15,7 @@ in the function, so that the values of a row add up to its prediction less the a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -28,11 +27,11 @@ from gpsift.decomposition.context import EffectContext, closed_posterior
 from gpsift.decomposition.margins import Margin, Margins
 from gpsift.decomposition.monte_carlo import sampled_shapley_values
 from gpsift.decomposition.products import Products, UnitProductTerm
+from gpsift.decomposition.records import FunctionRecord
 from gpsift.decomposition.variances import SMALLEST_FACTOR, legendre
 from gpsift.io.serializable import Serializable
 from gpsift.reference.base import Reference
 from gpsift.relevance.feature_groups import FeatureGroups, group_coordinates, scatter_scores
-from gpsift.relevance.rank import versions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,9 +82,9 @@ def explain(
     True
     """
     context = EffectContext.read(model, X, groups, categorical, of)
-    there = context.margins(margins, context.points.inputs.training_sample)
+    unit_margins = context.margins(margins, context.points.inputs.training_sample)
     with context.blas_threads():
-        found = [_explain_rows(each, context.X, context.units, there) for each in context.members]
+        found = [_explain_rows(each, context.X, context.units, unit_margins) for each in context.members]
     averages, values, variances = (np.array(each) for each in zip(*found, strict=True))
     columns = context.units.columns
     is_single = all(len(own) == 1 for own in columns)
@@ -95,15 +94,12 @@ def explain(
         sd=np.sqrt(variances.mean(axis=0) + values.var(axis=0)),  # variance within and between draws
         average=float(averages.mean()),
         points=context.X[:, [own[0] for own in columns]] if is_single else group_coordinates(context.points, columns),
-        mean_of=context.model.mean_of,
-        of=context.of,
-        how=context.how,
-        details={"n_rows": len(context.X), "versions": versions()},
+        **context.shared_fields(),
     )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Attribution(Serializable):
+class Attribution(FunctionRecord, Serializable):
     """Predictions attributed to features: the average prediction, and the contribution of each feature.
 
     Attributes
@@ -118,13 +114,8 @@ class Attribution(Serializable):
         The mean of the function over the margins of all features.
     points : array (n, p)
         The rows; for a group its first principal coordinate.
-    mean_of : str
-        The quantity of which the function is the mean.
-    of : str or None
-        The function, where the model has several.
-    how : str
-        Whether averages are closed forms or made of the model's own predictions.
-    details : mapping
+    mean_of, of, how, details
+        As in `VarianceShares`.
     """
 
     names: tuple[str, ...]
@@ -132,10 +123,6 @@ class Attribution(Serializable):
     sd: np.ndarray
     average: float
     points: np.ndarray
-    mean_of: str = "the target"
-    of: str | None = None
-    how: str = "closed form"
-    details: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def prediction(self) -> np.ndarray:
@@ -156,13 +143,9 @@ class Attribution(Serializable):
         """A data frame of one row with a line for each feature, the largest value first."""
         import pandas as pd
 
-        columns = {
-            "feature": self.names,
-            "at": self.points[number],
-            "value": self.values[number],
-            "sd": self.sd[number],
-        }
-        order = np.argsort(-np.abs(self.values[number]), kind="stable")
+        values = self.values[number]
+        columns = {"feature": self.names, "at": self.points[number], "value": values, "sd": self.sd[number]}
+        order = np.argsort(-np.abs(values), kind="stable")
         return pd.DataFrame(columns).iloc[order].reset_index(drop=True)
 
     def to_frame(self) -> pd.DataFrame:
@@ -243,12 +226,12 @@ def shapley_values(products: Products, X: np.ndarray) -> PosteriorValues:
     """Shapley values of the units at rows of X, which holds all columns as the model sees them."""
     n, p = len(X), len(products.varying)
     mean, var = np.empty((n, p)), np.empty((n, p))
-    for rows in row_chunks(n, p * len(products.weights), BLOCK_BYTES) if p else ():
+    for rows in row_chunks(n, p * len(products.triple.weights), BLOCK_BYTES) if p else ():
         sections, prior = _linear_terms(products, X[rows])
         for term in products.terms:
-            sections += term.variance * _sections(term, products.triple.Z, X[rows])
-            prior += term.variance * _prior(term, X[rows])
-        mean[rows] = (sections @ products.weights).T
+            sections += term.variance * _sections(term, products, X[rows])
+            prior += term.variance * _prior(term, products, X[rows])
+        mean[rows] = (sections @ products.triple.weights).T
         explained = products.triple.explained(sections.reshape(-1, sections.shape[2]))
         var[rows] = (prior - explained.reshape(p, -1)).T
     return PosteriorValues(mean, np.maximum(var, 0.0))
@@ -265,30 +248,30 @@ def _linear_terms(products: Products, X: np.ndarray) -> tuple[np.ndarray, np.nda
     return np.stack(sections), np.stack(prior)
 
 
-def _sections(term: UnitProductTerm, Z: np.ndarray, X: np.ndarray) -> np.ndarray:
+def _sections(term: UnitProductTerm, products: Products, X: np.ndarray) -> np.ndarray:
     """l_kj at each row, without the variance of the term, (p, n, m)."""
-    excess = [term.term.excess(own, X[:, list(own)], Z[:, list(own)]) for own in term.columns]
-    d = np.stack([each - factor.mean_excess for each, factor in zip(excess, term.factors, strict=True)])
+    Z, units = products.triple.Z, zip(products.columns, term.factors, strict=True)
+    d = np.stack([term.term.excess(own, X[:, list(own)], Z[:, list(own)]) - unit.mean_excess for own, unit in units])
     a = term.averages[:, None, :]
     return _average_over_orders(d, lambda t: a + t * d)
 
 
-def _prior(term: UnitProductTerm, X: np.ndarray) -> np.ndarray:
+def _prior(term: UnitProductTerm, products: Products, X: np.ndarray) -> np.ndarray:
     """The operator applied twice to the term itself, without its variance, (p, n)."""
-    units = zip(term.columns, term.nodes, term.factors, strict=True)
+    units = zip(products.columns, products.margins, strict=True)
     # The average of kappa - 1 between the value at x and an independent one.
-    excess = np.stack([term.term.excess(own, X[:, list(own)], nodes) @ factor.weights for own, nodes, factor in units])
+    excess = np.stack([term.term.excess(own, X[:, list(own)], unit.nodes) @ unit.weights for own, unit in units])
     own_excess = np.array([factor.own_excess for factor in term.factors])[:, None]
     squares = own_excess - 2.0 * excess
     total = np.zeros_like(squares)
-    for t, weight in zip(*legendre(len(term.columns)), strict=True):
-        total += weight * _average_over_orders(squares, partial(_covariance, t, excess, own_excess))
+    for t, weight in zip(*legendre(len(products.columns)), strict=True):
+
+        def covariance(s: float, t: float = t) -> np.ndarray:
+            """Covariance of two mixtures of the value at x and the margin's average, with weights t and s at x."""
+            return 1.0 + (s + t - 2.0 * s * t) * excess + (1.0 - s) * (1.0 - t) * own_excess
+
+        total += weight * _average_over_orders(squares, covariance)
     return total
-
-
-def _covariance(t: float, excess: np.ndarray, own_excess: np.ndarray, s: float) -> np.ndarray:
-    """Covariance of two mixtures of the value at x and an average over the margin, with weights t and s at x."""
-    return 1.0 + (s + t - 2.0 * s * t) * excess + (1.0 - s) * (1.0 - t) * own_excess
 
 
 def _average_over_orders(change: np.ndarray, factors_at: Callable[[float], np.ndarray]) -> np.ndarray:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,11 +17,11 @@ from gpsift.decomposition.context import EffectContext, closed_posterior, noise_
 from gpsift.decomposition.margins import Margin, Margins
 from gpsift.decomposition.monte_carlo import sampled_variances
 from gpsift.decomposition.products import Products
+from gpsift.decomposition.records import FunctionRecord
 from gpsift.decomposition.variances import Variances, variances
 from gpsift.io.serializable import Serializable
 from gpsift.reference.base import Reference
 from gpsift.relevance.feature_groups import FeatureGroups
-from gpsift.relevance.rank import versions
 from gpsift.relevance.ranking import LEVEL, interval_with
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 # These draws fill the posterior evenly: ends of intervals are as near to those of 4000 draws as with 200 independent
 # ones.
 N_DRAWS = 128
+# Shares of single features.
+SHARES = ("first", "total", "shapley")
 
 
 def variance_shares(
@@ -86,36 +88,32 @@ def variance_shares(
     (True, True)
     """
     context = EffectContext.read(model, X, groups, categorical, of)
-    there = context.margins(margins)
+    unit_margins = context.margins(margins)
     with context.blas_threads():
-        found = [unit_variances(each, context.X, context.units, there) for each in context.members]
+        found = [unit_variances(each, context.X, context.units, unit_margins) for each in context.members]
         noises = [noise_var(each, context.X) for each in context.members]
         draws, k_hat = found if context.is_ensemble else [], None
         if intervals and not context.is_ensemble:
-            draws, k_hat = _variances_of_draws(context, there, seed)
+            draws, k_hat = _variances_of_draws(context, unit_margins, seed)
     variance = float(np.mean([each.whole for each in found]))
-    means = {name: np.mean([getattr(each, name) for each in found], axis=0) for name in VarianceShares.SHARES}
+    shares = {name: np.mean([getattr(each, name) for each in found], axis=0) for name in (*SHARES, "pairs")}
     return VarianceShares(
         names=context.units.names,
-        **{name: value / (variance or 1.0) for name, value in means.items()},
+        **{name: value / (variance or 1.0) for name, value in shares.items()},
         variance=variance,
         noise_var=None if noises[0] is None else float(np.mean([each for each in noises if each is not None])),
         margins=margins if isinstance(margins, str) else "data, but for " + ", ".join(margins),
-        mean_of=context.model.mean_of,
         draws={
             name: np.array([getattr(each, name) / (float(each.whole) or 1.0) for each in draws])
-            for name in VarianceShares.SHARES
-            if name != "pairs" and draws
+            for name in (SHARES if draws else ())
         },
         k_hat=k_hat,
-        of=context.of,
-        how=context.how,
-        details={"n_rows": len(context.X), "seed": seed if k_hat is not None else None, "versions": versions()},
+        **context.shared_fields(seed=seed if k_hat is not None else None),
     )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class VarianceShares(Serializable):
+class VarianceShares(FunctionRecord, Serializable):
     """The variance of a function of independent features, decomposed.
 
     Shares are parts of the variance of the function, without noise.
@@ -152,8 +150,6 @@ class VarianceShares(Serializable):
     details : mapping
     """
 
-    SHARES: ClassVar[tuple[str, ...]] = ("first", "total", "shapley", "pairs")
-
     names: tuple[str, ...]
     first: np.ndarray
     total: np.ndarray
@@ -162,12 +158,8 @@ class VarianceShares(Serializable):
     variance: float
     noise_var: float | None
     margins: str
-    mean_of: str = "the target"
     draws: Mapping[str, np.ndarray] = field(default_factory=dict)
     k_hat: float | None = None
-    of: str | None = None
-    how: str = "closed form"
-    details: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def order(self) -> np.ndarray:
@@ -204,7 +196,7 @@ class VarianceShares(Serializable):
         import pandas as pd
 
         columns: dict[str, Any] = {"feature": self.names}
-        for name in ("first", "total", "shapley"):
+        for name in SHARES:
             columns[name] = getattr(self, name)
             if name in self.draws:
                 columns[f"{name}_lower"], columns[f"{name}_upper"] = self.interval(name).T
@@ -247,8 +239,8 @@ def unit_variances(
         products = Products.of(placed, units.columns, margins)
         return _scatter(variances(products, **parts), products.varying, len(units.columns), placed.affine.y_scale**2)
     kept, _ = units.on_columns(model.used)
-    columns, there = [units.columns[unit] for unit in kept], [margins[unit] for unit in kept]
-    return _scatter(sampled_variances(model, X[0], columns, there, **parts), kept, len(units.columns))
+    columns, own = [units.columns[unit] for unit in kept], [margins[unit] for unit in kept]
+    return _scatter(sampled_variances(model, X[0], columns, own, **parts), kept, len(units.columns))
 
 
 def _scatter(found: Variances, kept: Sequence[int], n_units: int, factor: float = 1.0) -> Variances:
@@ -268,7 +260,7 @@ def _variances_of_draws(context: EffectContext, margins: Sequence[Margin], seed:
     """Variances of models with hyperparameters drawn from their approximate posterior, and the k-hat of these draws."""
     units, columns = context.units, context.model.open_columns
     kept, fewer = units.on_columns(columns)
-    there = [margins[j].on([place for place, c in enumerate(units.columns[j]) if c in columns]) for j in kept]
+    own = [margins[j].on([place for place, c in enumerate(units.columns[j]) if c in columns]) for j in kept]
     X = context.X[:, list(columns)]
-    draws, k_hat = context.map_draws(lambda each: unit_variances(each, X, fewer, there), N_DRAWS, seed)
+    draws, k_hat = context.map_draws(lambda each: unit_variances(each, X, fewer, own), N_DRAWS, seed)
     return [_scatter(each, kept, len(units.columns)) for each in draws], k_hat

@@ -57,7 +57,7 @@ class SupportBlock:
     D: np.ndarray  # (p, r, s)
     A: np.ndarray
     B: np.ndarray
-    mean_weights: np.ndarray  # c c^T, times the number of blocks that this one stands for
+    mean_weights: np.ndarray  # c c^T, times the number of blocks that are equal to this one
     open_weights: np.ndarray | None  # M in place of c c^T
 
 
@@ -103,7 +103,7 @@ def _first_order(products: Products) -> list[np.ndarray]:
     for unit, values in enumerate(found):
         for term in products.terms:
             others = np.delete(term.averages, unit, axis=0).prod(axis=0)
-            values += (term.variance * products.weights * others) @ term.factors[unit].deviation
+            values += (term.variance * products.triple.weights * others) @ term.factors[unit].deviation
     return found
 
 
@@ -150,7 +150,7 @@ def _prior_pairs(products: Products) -> np.ndarray:
 
 def _blocks(products: Products, with_open: bool) -> Iterator[SupportBlock]:
     """Blocks that together hold every pair of support points in every pair of terms."""
-    m, p = len(products.weights), len(products.varying)
+    m, p = len(products.triple.weights), len(products.varying)
     rows = max(1, BLOCK_DOUBLES // (m * p))
     for number, left in enumerate(products.terms):
         for right in products.terms[number:]:
@@ -171,7 +171,7 @@ def _block(
     times = np.full(D.shape[1:], 2.0 * left.variance * right.variance)
     if is_own:
         times[:, : D.shape[1]] *= 0.5
-    w = products.weights
+    w = products.triple.weights
     open_weights = times * products.triple.M[rows, columns] if with_open else None
     return SupportBlock(D, A, _replace_zeros(B), times * np.outer(w[rows], w[columns]), open_weights)
 

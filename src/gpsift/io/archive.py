@@ -66,7 +66,18 @@ class Archive:
 
     def __init__(self, archive: zipfile.ZipFile, n_bytes: int):
         self._archive, self._members = archive, {info.filename: info for info in archive.infolist()}
-        self._check(n_bytes)
+        # Members that `write_archive` does not write are refused before anything is read.
+        infos = archive.infolist()
+        if len(infos) != len(self._members):
+            raise CorruptFile("two of its members have one name")
+        for info in infos:
+            if not MEMBER.fullmatch(info.filename):
+                raise CorruptFile(f"it has a member {info.filename!r}, which does not belong there")
+            if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & ENCRYPTED:
+                raise CorruptFile(f"its member {info.filename} is compressed or encrypted; they must be stored")
+        claimed = sum(info.file_size for info in infos)
+        if claimed > n_bytes:
+            raise CorruptFile(f"its members claim {claimed} bytes, and the file has {n_bytes}")
 
     def meta(self) -> Any:
         """Return the content of ``meta.json``."""
@@ -94,20 +105,6 @@ class Archive:
             return self._archive.read(self._members[name])
         except damage as error:
             raise CorruptFile(f"its member {name} is damaged ({error})") from error
-
-    def _check(self, n_bytes: int) -> None:
-        """Refuse members that `write_archive` does not write, before anything is read."""
-        infos = self._archive.infolist()
-        if len(infos) != len(self._members):
-            raise CorruptFile("two of its members have one name")
-        for info in infos:
-            if not MEMBER.fullmatch(info.filename):
-                raise CorruptFile(f"it has a member {info.filename!r}, which does not belong there")
-            if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & ENCRYPTED:
-                raise CorruptFile(f"its member {info.filename} is compressed or encrypted; they must be stored")
-        claimed = sum(info.file_size for info in infos)
-        if claimed > n_bytes:
-            raise CorruptFile(f"its members claim {claimed} bytes, and the file has {n_bytes}")
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Values and objects as JSON: `Encoder` writes them, `Decoder` makes them again.
 
-None, truth values, text, whole and finite numbers stand for themselves, and lists for lists. Everything else is a JSON
-object with one key, which names its kind::
+None, truth values, text, whole and finite numbers are written as they are, and lists as lists. Everything else is an
+object of JSON with one key, which names its kind::
 
     {"tuple": [...]}   {"mapping": [[key, value], ...]}   {"float": "nan"}   {"numpy": ["float32", 0.5]}
     {"array": "arrays/3.npy"}   {"object": 3}
@@ -47,21 +47,24 @@ class Encoder:
         self.arrays: dict[str, np.ndarray] = {}
         # Objects by address. Each is kept with its address, so that no other object can get that address.
         self._known: dict[int, tuple[Any, dict[str, Any]]] = {}
-        self._by_type: dict[type, Callable[[Any, str], Any]] = {
-            **dict.fromkeys((type(None), bool, int, str), lambda value, _: value),
-            float: lambda value, _: value if math.isfinite(value) else {"float": repr(value)},
-            list: self._items,
-            tuple: lambda value, where: {"tuple": self._items(value, where)},
-            dict: self._mapping,
-            np.ndarray: self._array,
-            **{scalar: self._scalar(name) for name, scalar in SCALARS.items()},
-        }
 
     def encode(self, value: Any, where: str) -> Any:
         """Return the value as JSON; `where` says in messages which value it is."""
         kind = type(value)  # not isinstance: a subclass would come back as its base
-        if kind in self._by_type:
-            return self._by_type[kind](value, where)
+        if value is None or kind in (bool, int, str):
+            return value
+        if kind is float:
+            return value if math.isfinite(value) else {"float": repr(value)}
+        if kind in (list, tuple):
+            items = [self.encode(each, f"{where}[{i}]") for i, each in enumerate(value)]
+            return items if kind is list else {"tuple": items}
+        if kind is dict:
+            pairs = [[self.encode(key, where), self.encode(each, f"{where}[{key!r}]")] for key, each in value.items()]
+            return {"mapping": pairs}
+        if kind in SCALARS.values():
+            return {"numpy": [np.dtype(kind).name, self.encode(value.item(), where)]}
+        if kind is np.ndarray:
+            return self._array(value, where)
         if stored_name(kind) is not None:
             return self._object(value, where)
         if is_foreign_array(value):  # an array on a device is loaded as a NumPy array
@@ -71,16 +74,6 @@ class Encoder:
             "Models and answers with gpsift's own kernels and likelihoods can, and in them numbers, text, lists, "
             "tuples, dicts and NumPy arrays."
         )
-
-    def _items(self, values: Any, where: str) -> list[Any]:
-        return [self.encode(value, f"{where}[{i}]") for i, value in enumerate(values)]
-
-    def _mapping(self, mapping: dict[Any, Any], where: str) -> dict[str, Any]:
-        pairs = [[self.encode(key, where), self.encode(value, f"{where}[{key!r}]")] for key, value in mapping.items()]
-        return {"mapping": pairs}
-
-    def _scalar(self, name: str) -> Callable[[Any, str], Any]:
-        return lambda value, where: {"numpy": [name, self.encode(value.item(), where)]}
 
     def _array(self, array: np.ndarray, where: str) -> dict[str, Any]:
         if not is_storable(array.dtype):
@@ -93,14 +86,14 @@ class Encoder:
 
     def _object(self, thing: Any, where: str) -> dict[str, Any]:
         if id(thing) not in self._known:
-            name = stored_name(type(thing))
             values = {f.name: self.encode(getattr(thing, f.name), f"{where}.{f.name}") for f in stored_fields(thing)}
-            self.objects.append({"class": name, "fields": values})
+            self.objects.append({"class": stored_name(type(thing)), "fields": values})
             self._known[id(thing)] = thing, {"object": len(self.objects) - 1}
         return self._known[id(thing)][1]
 
 
 NOT_FINITE: Mapping[str, float] = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
+TAGS = frozenset({"tuple", "mapping", "float", "numpy", "array", "object"})
 # The deepest nesting of values. Python's own limit does not help, because some libraries raise it.
 DEEPEST = 50
 # The Python type of NumPy's numbers and text, by kind.
@@ -111,22 +104,16 @@ class Decoder:
     """Makes objects of the registered classes, one after the other; `array` returns the array of a name."""
 
     def __init__(self, array: Callable[[str], np.ndarray]):
-        self._array = cache(array)  # a name that occurs twice stands for one array
+        self._array = cache(array)  # a name that occurs twice is one array
         self._objects: list[Any] = []
         self._depth = 0
-        self._by_tag: dict[str, Callable[[Any], Any]] = {
-            "tuple": lambda coded: tuple(self._items(coded)),
-            "mapping": self._mapping,
-            "float": lambda coded: NOT_FINITE[coded],
-            "numpy": self._scalar,
-            "array": lambda coded: self._array(_of_type(coded, str)),
-            "object": self._earlier,
-        }
 
     def add(self, record: Any) -> Any:
         """Make the next object from its class and fields."""
         number = len(self._objects)
-        name, coded = self._parts(record)
+        if not isinstance(record, dict) or record.keys() != {"class", "fields"}:
+            raise CorruptFile(f"object {number} has no class and fields, but is {_shorten(record)}")
+        name, coded = str(record["class"]), _of_type(record["fields"], dict)
         if name in GONE_CLASSES:
             self._objects.append(None)
             return None
@@ -155,23 +142,20 @@ class Decoder:
         return made
 
     def decode(self, coded: Any) -> Any:
-        """Return the value that the JSON stands for."""
+        """Return the value of its JSON."""
         if isinstance(coded, list):
             return self._items(coded)
         if not isinstance(coded, dict):
             return coded
-        try:
-            ((tag, content),) = coded.items()
-            form = self._by_tag[tag]
-        except (ValueError, KeyError):
-            raise CorruptFile(f"it holds a value of an unknown form, {_shorten(coded)}") from None
+        if len(coded) != 1 or not coded.keys() <= TAGS:
+            raise CorruptFile(f"it holds a value of an unknown form, {_shorten(coded)}")
         if self._depth >= DEEPEST:
             raise CorruptFile(
                 f"it holds values nested more than {DEEPEST} deep, which is impossible for what gpsift writes"
             )
         self._depth += 1
         try:
-            return form(content)
+            return self._tagged(*next(iter(coded.items())))
         except CorruptFile:
             raise
         except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -179,10 +163,30 @@ class Decoder:
         finally:
             self._depth -= 1
 
-    def _parts(self, record: Any) -> tuple[str, dict[str, Any]]:
-        if not isinstance(record, dict) or record.keys() != {"class", "fields"}:
-            raise CorruptFile(f"object {len(self._objects)} has no class and fields, but is {_shorten(record)}")
-        return str(record["class"]), _of_type(record["fields"], dict)
+    def _tagged(self, tag: str, content: Any) -> Any:
+        if tag == "tuple":
+            return tuple(self._items(content))
+        if tag == "mapping":
+            return {self.decode(key): self.decode(value) for key, value in _of_type(content, list)}
+        if tag == "float":
+            return NOT_FINITE[content]
+        if tag == "array":
+            return self._array(_of_type(content, str))
+        if tag == "object":
+            if content not in range(len(self._objects)):  # so that no object can contain itself
+                raise CorruptFile(
+                    f"object {len(self._objects)} refers to object {_shorten(content)}, which is not before it"
+                )
+            return self._objects[_of_type(content, int)]
+        name, value = content
+        scalar = SCALARS[name]
+        plain = _of_type(self.decode(value), PLAIN[np.dtype(scalar).kind])
+        if issubclass(scalar, np.integer) and not np.iinfo(scalar).min <= plain <= np.iinfo(scalar).max:
+            raise CorruptFile(f"{_shorten(plain)} is no {name}")  # older versions of NumPy would wrap it around
+        return scalar(plain)
+
+    def _items(self, coded: Any) -> list[Any]:
+        return [self.decode(value) for value in _of_type(coded, list)]
 
     def _drop_removed(self, name: str, coded: dict[str, Any]) -> dict[str, Any]:
         """Leave out fields that the class has lost; refuse the file if one has a value that mattered."""
@@ -193,28 +197,6 @@ class Decoder:
                     f"a {name} was made with {field}={_shorten(value)}, which this gpsift has no more: fit it again"
                 )
         return {field: value for field, value in coded.items() if field not in removed}
-
-    def _items(self, coded: Any) -> list[Any]:
-        return [self.decode(value) for value in _of_type(coded, list)]
-
-    def _mapping(self, coded: Any) -> dict[Any, Any]:
-        return {self.decode(key): self.decode(value) for key, value in _of_type(coded, list)}
-
-    def _scalar(self, coded: Any) -> np.generic:
-        name, value = coded
-        scalar = SCALARS[name]
-        plain = _of_type(self.decode(value), PLAIN[np.dtype(scalar).kind])
-        kind: Any = np.dtype(scalar)
-        if kind.kind in "iu" and not np.iinfo(kind).min <= plain <= np.iinfo(kind).max:
-            raise CorruptFile(f"{_shorten(plain)} is no {name}")  # older versions of NumPy would wrap it around
-        return scalar(plain)
-
-    def _earlier(self, number: Any) -> Any:
-        if number not in range(len(self._objects)):  # so that no object can contain itself
-            raise CorruptFile(
-                f"object {len(self._objects)} refers to object {_shorten(number)}, which is not before it"
-            )
-        return self._objects[_of_type(number, int)]
 
 
 def _of_type(value: Any, kind: type) -> Any:

@@ -51,96 +51,72 @@ class Serializable:
         return self
 
 
-# Name in files -> module and class. One explicit table, because it is what a file is allowed to make.
-CLASSES: Mapping[str, str] = {
-    # models
-    "GP": "gpsift.gp.model:GP",
-    "FittedGP": "gpsift.gp.fitted:FittedGP",
-    "FittedMulticlass": "gpsift.gp.multiclass:FittedMulticlass",
-    "DrawnGP": "gpsift.gp.drawn:DrawnGP",
-    # answers
-    "Ranking": "gpsift.relevance.ranking:Ranking",
-    "Path": "gpsift.selection.path:Path",
-    "Stability": "gpsift.selection.stability:Stability",
-    "Discoveries": "gpsift.selection.conditional_test.discover:Discoveries",
-    "Power": "gpsift.selection.power_analysis:Power",
-    "Comparison": "gpsift.app.analysis.compare:Comparison",
-    "VarianceShares": "gpsift.decomposition.sobol:VarianceShares",
-    "Interactions": "gpsift.decomposition.interactions:Interactions",
-    "Surface": "gpsift.decomposition.interactions:Surface",
-    "Attribution": "gpsift.decomposition.shapley:Attribution",
-    "Effects": "gpsift.decomposition.effects:Effects",
-    "Curve": "gpsift.decomposition.effects:Curve",
-    "Suggestion": "gpsift.selection.path:Suggestion",
-    "Verdict": "gpsift.selection.path:Verdict",
-    "Baseline": "gpsift.selection.path:Baseline",
-    "Projection": "gpsift.selection.projection:Projection",
-    "ProjectionPath": "gpsift.selection.projection:ProjectionPath",
-    "Prediction": "gpsift.gp.fitted:Prediction",
-    "Quality": "gpsift.gp.quality:Quality",
-    "SampledQuality": "gpsift.gp.quality:SampledQuality",
-    # parts of models
-    "Posterior": "gpsift.reference.posterior:Posterior",
-    "CoupledPosterior": "gpsift.gp.inference.softmax_posterior:SoftmaxPosterior",
-    "BlockPosterior": "gpsift.gp.sparse.vecchia.block_posterior:BlockPosterior",
-    "Blocks": "gpsift.gp.sparse.vecchia.blocks:Blocks",
-    "TriangularFactor": "gpsift.reference.posterior:TriangularFactor",
-    "DenseFactor": "gpsift.reference.posterior:DenseFactor",
-    "Inferred": "gpsift.gp.inference.base:InferenceResult",
-    "Scaling": "gpsift.reference.affine:Affine",
-    "Inputs": "gpsift.reference.inputs:Inputs",
-    "InputMoments": "gpsift.reference.inputs:InputMoments",
-    "Recipe": "gpsift._utils.recipe:CleaningRecipe",
-    "FitReport": "gpsift.gp.fitreport:FitReport",
-    "SiftReport": "gpsift.gp.hyperparameters.optimize:SiftReport",
-    "SwitchedOn": "gpsift.gp.hyperparameters.optimize:SwitchedOn",
-    "Trace": "gpsift.io.trace:Trace",
-    "Group": "gpsift.io.trace:Group",
-    "Variable": "gpsift.io.trace:Variable",
-    "kernel.Sum": "gpsift.kernels.base:Sum",
-    "kernel.SquaredExponential": "gpsift.kernels.profiles:SquaredExponential",
-    "kernel.Matern32": "gpsift.kernels.profiles:Matern32",
-    "kernel.Matern52": "gpsift.kernels.profiles:Matern52",
-    "kernel.RationalQuadratic": "gpsift.kernels.profiles:RationalQuadratic",
-    "kernel.Linear": "gpsift.kernels.linear:Linear",
-    "kernel.Constant": "gpsift.kernels.linear:Constant",
-    "likelihood.Gaussian": "gpsift.likelihoods.gaussian:Gaussian",
-    "likelihood.Probit": "gpsift.likelihoods.bernoulli:Probit",
-    "likelihood.Logit": "gpsift.likelihoods.bernoulli:Logit",
-    "likelihood.Softmax": "gpsift.likelihoods.softmax:Softmax",
-    "likelihood.Binomial": "gpsift.likelihoods.bernoulli:Binomial",
-    "likelihood.Poisson": "gpsift.likelihoods.log_link:Poisson",
-    "likelihood.NegativeBinomial": "gpsift.likelihoods.log_link:NegativeBinomial",
-    "likelihood.Gamma": "gpsift.likelihoods.log_link:Gamma",
-    "likelihood.StudentT": "gpsift.likelihoods.student_t:StudentT",
-    # choices
-    "inference.Sparse": "gpsift.gp.sparse.choice:Sparse",
-    "hyper.ML2": "gpsift.gp.hyperparameters.choices:ML2",
-    "hyper.MAP": "gpsift.gp.hyperparameters.choices:MAP",
-    "hyper.NUTS": "gpsift.gp.hyperparameters.nuts:NUTS",
-    "hyper.Sift": "gpsift.gp.hyperparameters.stepwise:Sift",
-    "hyper.Fixed": "gpsift.gp.hyperparameters.choices:Fixed",
-    "prior.HalfT": "gpsift._utils.priors:HalfT",
-    "prior.InverseGamma": "gpsift._utils.priors:InverseGamma",
-    "prior.Gamma": "gpsift._utils.priors:GammaPrior",
-    "prior.OnLogScale": "gpsift._utils.priors:OnLogScale",
-    "prior.SAAS": "gpsift.gp.hyperparameters.priors:SAAS",
-    # predictive distributions
-    "family.Gaussian": "gpsift.likelihoods.distributions.gaussian:Gaussian",
-    "family.MultivariateNormal": "gpsift.likelihoods.distributions.gaussian:MultivariateNormal",
-    "family.Bernoulli": "gpsift.likelihoods.distributions.classes:Bernoulli",
-    "family.ProbitBernoulli": "gpsift.likelihoods.distributions.classes:ProbitBernoulli",
-    "family.Categorical": "gpsift.likelihoods.distributions.classes:Categorical",
-    "family.Binomial": "gpsift.likelihoods.distributions.counts:Binomial",
-    "family.Poisson": "gpsift.likelihoods.distributions.counts:Poisson",
-    "family.NegativeBinomial": "gpsift.likelihoods.distributions.counts:NegativeBinomial",
-    "family.Gamma": "gpsift.likelihoods.distributions.continuous:Gamma",
-    "family.StudentT": "gpsift.likelihoods.distributions.continuous:StudentT",
-    "family.LatentMixture": "gpsift.likelihoods.mixture:LatentMixture",
-    "family.StudentTMixture": "gpsift.likelihoods.student_t:StudentTMixture",
-    "family.SoftmaxMixture": "gpsift.likelihoods.softmax:SoftmaxMixture",
-    "family.Pool": "gpsift.likelihoods.distributions.base:Pool",
+# Module of the package -> names of its classes in files. One explicit table: a file
+# can make nothing else. The part of a name before a dot is the kind of a class.
+_NAMES = {
+    "gp.model": "GP",
+    "gp.fitted": "FittedGP Prediction",
+    "gp.multiclass": "FittedMulticlass",
+    "gp.drawn": "DrawnGP",
+    "relevance.ranking": "Ranking",
+    "selection.path": "Path Suggestion Verdict Baseline",
+    "selection.stability": "Stability",
+    "selection.conditional_test.discover": "Discoveries",
+    "selection.power_analysis": "Power",
+    "app.analysis.compare": "Comparison",
+    "decomposition.sobol": "VarianceShares",
+    "decomposition.interactions": "Interactions Surface",
+    "decomposition.shapley": "Attribution",
+    "decomposition.effects": "Effects Curve",
+    "selection.projection": "Projection ProjectionPath",
+    "gp.quality": "Quality SampledQuality",
+    "reference.posterior": "Posterior TriangularFactor DenseFactor",
+    "gp.inference.softmax_posterior": "CoupledPosterior",
+    "gp.sparse.vecchia.block_posterior": "BlockPosterior",
+    "gp.sparse.vecchia.blocks": "Blocks",
+    "gp.inference.base": "Inferred",
+    "reference.affine": "Scaling",
+    "reference.inputs": "Inputs InputMoments",
+    "_utils.recipe": "Recipe",
+    "gp.fitreport": "FitReport",
+    "gp.hyperparameters.optimize": "SiftReport SwitchedOn",
+    "io.trace": "Trace Group Variable",
+    "kernels.base": "kernel.Sum",
+    "kernels.profiles": "kernel.SquaredExponential kernel.Matern32 kernel.Matern52 kernel.RationalQuadratic",
+    "kernels.linear": "kernel.Linear kernel.Constant",
+    "likelihoods.gaussian": "likelihood.Gaussian",
+    "likelihoods.bernoulli": "likelihood.Probit likelihood.Logit likelihood.Binomial",
+    "likelihoods.softmax": "likelihood.Softmax family.SoftmaxMixture",
+    "likelihoods.log_link": "likelihood.Poisson likelihood.NegativeBinomial likelihood.Gamma",
+    "likelihoods.student_t": "likelihood.StudentT family.StudentTMixture",
+    "gp.sparse.choice": "inference.Sparse",
+    "gp.hyperparameters.choices": "hyper.ML2 hyper.MAP hyper.Fixed",
+    "gp.hyperparameters.nuts": "hyper.NUTS",
+    "gp.hyperparameters.stepwise": "hyper.Sift",
+    "_utils.priors": "prior.HalfT prior.InverseGamma prior.Gamma prior.OnLogScale",
+    "gp.hyperparameters.priors": "prior.SAAS",
+    "likelihoods.distributions.gaussian": "family.Gaussian family.MultivariateNormal",
+    "likelihoods.distributions.classes": "family.Bernoulli family.ProbitBernoulli family.Categorical",
+    "likelihoods.distributions.counts": "family.Binomial family.Poisson family.NegativeBinomial",
+    "likelihoods.distributions.continuous": "family.Gamma family.StudentT",
+    "likelihoods.mixture": "family.LatentMixture",
+    "likelihoods.distributions.base": "family.Pool",
 }
+# The present names of classes that files know by an older one, or by a shorter one.
+_PRESENT_NAMES = {
+    "CoupledPosterior": "SoftmaxPosterior",
+    "Inferred": "InferenceResult",
+    "Scaling": "Affine",
+    "Recipe": "CleaningRecipe",
+    "prior.Gamma": "GammaPrior",
+}
+# Name in files -> module and class.
+CLASSES: Mapping[str, str] = {
+    name: f"gpsift.{module}:{_PRESENT_NAMES.get(name, name.rpartition('.')[2])}"
+    for module, names in _NAMES.items()
+    for name in names.split()
+}
+_STORED_NAMES: Mapping[str, str] = {place: name for name, place in CLASSES.items()}
 # Fields that a class has lost, each with the value that can be left out without a loss: for some, any value.
 ANY = object()
 REMOVED_FIELDS: Mapping[str, Mapping[str, Any]] = {
@@ -153,7 +129,6 @@ REMOVED_FIELDS: Mapping[str, Mapping[str, Any]] = {
 }
 # Classes that are no more. Their objects in older files are read as None.
 GONE_CLASSES = frozenset({"OtherWay", "OtherScores"})
-_NAMES: Mapping[str, str] = {place: name for name, place in CLASSES.items()}
 
 
 def registered_class(name: str) -> type:
@@ -164,4 +139,4 @@ def registered_class(name: str) -> type:
 
 def stored_name(cls: type) -> str | None:
     """Return the name that files have for a class, or None if objects of the class cannot be stored."""
-    return _NAMES.get(f"{cls.__module__}:{cls.__qualname__}")
+    return _STORED_NAMES.get(f"{cls.__module__}:{cls.__qualname__}")

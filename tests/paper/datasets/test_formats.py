@@ -3,12 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpsift.paper.datasets.sources import (
+from gpsift.paper.datasets.paper_sets import (
     arff_cells,
-    comma_cells,
     headed_cells,
     headed_table,
     spaced_cells,
+    split_cells,
     statlib_cells,
 )
 
@@ -18,8 +18,8 @@ EXPECTED = np.array([["1", "2.50", "x"], ["4", "5", "y"]])
 @pytest.mark.parametrize(
     ("cells", "text"),
     [
-        (comma_cells, "1,2.50,x\n4,5,y\n"),
-        (comma_cells, "1, 2.50 ,x\r\n\r\n4,5,y"),
+        (split_cells, "1,2.50,x\n4,5,y\n"),
+        (split_cells, "1, 2.50 ,x\r\n\r\n4,5,y"),
         (headed_cells, "a,b,c\n1,2.50,x\n4,5,y\n\n"),
         (spaced_cells, "  1   2.50 x\n4 5\ty\n"),
         (arff_cells, "% 9,9,9\n@relation r\n@attribute a real\n@data\n1,2.50,'x'\n% no row\n4, 5 ,\"y\"\n%\n"),
@@ -45,8 +45,8 @@ def test_headed_table_has_names_and_numbers():
 @pytest.mark.parametrize(
     ("cells", "text", "message"),
     [
-        (comma_cells, "1,2\n3\n", "row 2 has 1 cells, the first has 2"),
-        (comma_cells, "\n\n", "no rows"),
+        (split_cells, "1,2\n3\n", "row 2 has 1 cells, the first has 2"),
+        (split_cells, "\n\n", "no rows"),
         (headed_cells, "a,b\n", "no rows"),
         (arff_cells, "<html>\n<body>\n", "no line @data"),
         (statlib_cells, "words\n" * 22 + "1 2 3\n", "3 numbers below"),

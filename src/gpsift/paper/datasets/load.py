@@ -11,16 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpsift._utils.warnings import warn
-from gpsift.paper.datasets.paper_sets import AUTOMOBILE, CONCRETE, CRIME, HOUSING, PIMA
+from gpsift.paper.datasets.paper_sets import DEFAULT, RECIPES, Recipe, Table
 from gpsift.paper.datasets.sources import (
     CACHE_VARIABLE,
     DATA_VARIABLE,
-    DEFAULT,
     DataMismatch,
     DataUnavailable,
     DownloadFailed,
-    Recipe,
-    Table,
     cache_folder,
     data_folder,
     keep,
@@ -29,7 +26,6 @@ from gpsift.paper.datasets.sources import (
 if TYPE_CHECKING:
     import pandas as pd
 
-RECIPES = {recipe.name: recipe for recipe in (CONCRETE, HOUSING, AUTOMOBILE, CRIME, PIMA)}
 NAMES = tuple(RECIPES)
 
 
@@ -138,21 +134,33 @@ def load(
     if name not in RECIPES:
         raise ValueError(f"`name` must be one of {', '.join(NAMES)}, got {name!r}.")
     recipe = RECIPES[name]
-    recipe.check_coding(coding)
+    if coding not in recipe.digests:
+        known = ", ".join(map(repr, recipe.digests))
+        raise ValueError(f"`coding` of {name} must be one of {known}, got {coding!r}.")
     places = [place for place in (data_folder(folder), cache_folder(cache)) if place is not None]
-    path = next((path for place in places if (path := recipe.find(place, coding)) is not None), None)
+    files = [recipe.prepared] if coding == DEFAULT else []
+    files += [f"{below}{file.name}" for file in recipe.files for below in ("", "raw/")]
+    path = next((place / file for place in places for file in files if (place / file).is_file()), None)
     if path is not None:
-        table, origin = _read(recipe, path, coding, check=check), str(path)
+        origin = str(path)
+        try:
+            names, values = recipe.read(path.name, path.read_bytes(), coding, check=check)
+        except DataMismatch as error:
+            advice = "Remove it or replace it" + (", or pass `check=False` to use it as it is." if check else ".")
+            raise DataMismatch(f"{path} is not the known file: {error}. {advice}") from error
     elif download:
-        table, origin = _download(recipe, places, coding, base, check=check)
+        (names, values), origin = _download(recipe, places, coding, base, check=check)
     else:
         raise _unavailable(recipe, coding, places, ["nothing, since `download=False`"])
-    logged = recipe.log_target if log_target is None else log_target
-    target, target_name = _target(table, logged=logged)
+    target, target_name = values[:, -1], names[-1]
+    if recipe.log_target if log_target is None else log_target:
+        if np.any(target <= 0):
+            raise ValueError(f"`log_target` needs a positive target, and the smallest {names[-1]} is {target.min():g}.")
+        target, target_name = np.log(target), f"log({names[-1]})"
     return Dataset(
         name=recipe.name,
         title=recipe.title,
-        X=pd.DataFrame(table.values[:, :-1], columns=list(table.names[:-1])),
+        X=pd.DataFrame(values[:, :-1], columns=list(names[:-1])),
         y=pd.Series(target.astype(int) if recipe.is_classification else target, name=target_name),
         n_train=recipe.n_train,
         is_classification=recipe.is_classification,
@@ -163,21 +171,10 @@ def load(
     )
 
 
-def _read(recipe: Recipe, path: Path, coding: str, *, check: bool) -> Table:
-    try:
-        return recipe.read(path.name, path.read_bytes(), coding, check=check)
-    except DataMismatch as error:
-        advice = "Remove it or replace it" + (", or pass `check=False` to use it as it is." if check else ".")
-        raise DataMismatch(f"{path} is not the known file: {error}. {advice}") from error
-
-
 def _download(
     recipe: Recipe, places: Sequence[Path], coding: str, base: str | None, *, check: bool
 ) -> tuple[Table, str]:
-    """Download the table from the first public source that gives it; return it with its address.
-
-    The file is kept in the last of `places`, the cache.
-    """
+    """Download the table from the first public source that gives it, and keep the file in the cache, the last place."""
     cache, tried = places[-1], []
     for source in recipe.sources:
         address = source.service.address(source.path, base)
@@ -200,24 +197,11 @@ def _unavailable(recipe: Recipe, coding: str, places: Sequence[Path], tried: Seq
     raw = " or ".join(file.name for file in recipe.files)
     by_hand = f"{raw} (as published)" + (f" or {recipe.prepared} (prepared)" if coding == DEFAULT else "")
     mirrors = ", ".join(dict.fromkeys(source.service.variable for source in recipe.sources))
-    return DataUnavailable(
-        "\n".join(
-            [
-                f"The data set {recipe.name!r} is not on this machine and was not downloaded.",
-                *(f"  looked in: {place}" for place in places),
-                *(f"  tried: {each}" for each in tried),
-                f"By hand: put {by_hand} into a folder and pass it as `folder`, or name it in {DATA_VARIABLE}. "
-                f"The cache can be set by `cache` or {CACHE_VARIABLE}, a mirror by `base` or {mirrors}.",
-            ]
-        )
-    )
-
-
-def _target(table: Table, *, logged: bool) -> tuple[np.ndarray, str]:
-    """Return the last column of a table, or its logarithm, with a name."""
-    values, name = table.values[:, -1], table.names[-1]
-    if not logged:
-        return values, name
-    if np.any(values <= 0):
-        raise ValueError(f"`log_target` needs a positive target, and the smallest {name} is {values.min():g}.")
-    return np.log(values), f"log({name})"
+    lines = [
+        f"The data set {recipe.name!r} is not on this machine and was not downloaded.",
+        *(f"  looked in: {place}" for place in places),
+        *(f"  tried: {each}" for each in tried),
+        f"By hand: put {by_hand} into a folder and pass it as `folder`, or name it in {DATA_VARIABLE}. "
+        f"The cache can be set by `cache` or {CACHE_VARIABLE}, a mirror by `base` or {mirrors}.",
+    ]
+    return DataUnavailable("\n".join(lines))

@@ -14,25 +14,108 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from gpsift.paper.datasets.sources import (
-    DEFAULT,
-    OPENML,
-    STATLIB,
-    UCI,
-    RawFile,
-    Recipe,
-    Source,
-    Table,
-    arff_cells,
-    comma_cells,
-    headed_cells,
-    spaced_cells,
-    statlib_cells,
-)
+from gpsift.paper.datasets import sources
+from gpsift.paper.datasets.sources import OPENML, STATLIB, UCI, DataMismatch, RawFile, Source
+
+DEFAULT = "default"
+MISSING = "?"
+# StatLib's file of the Boston data: a description of 22 lines, then two lines a row with 11 and 3 numbers.
+STATLIB_HEADER, STATLIB_COLUMNS = 22, 14
+
+
+def split_cells(text: str, separator: str | None = ",", header: int = 0) -> np.ndarray:
+    """Split the lines below the header into cells, at commas or, with None, at any number of blanks."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()][header:]
+    if not lines:
+        raise ValueError("no rows")
+    rows = [[cell.strip() for cell in line.split(separator)] for line in lines]
+    for number, row in enumerate(rows, start=1):
+        if len(row) != len(rows[0]):
+            raise ValueError(f"row {number} has {len(row)} cells, the first has {len(rows[0])}")
+    return np.array(rows)
+
+
+headed_cells = partial(split_cells, header=1)
+spaced_cells = partial(split_cells, separator=None)
+
+
+def arff_cells(text: str) -> np.ndarray:
+    """Split the lines after ``@data`` of a dense ARFF file into cells, without comments and quotes."""
+    lines = [line.strip() for line in text.splitlines() if not line.strip().startswith("%")]
+    start = next((i for i, line in enumerate(lines) if line.lower().startswith("@data")), None)
+    if start is None:
+        raise ValueError("no line @data")
+    return np.char.strip(split_cells("\n".join(lines[start + 1 :])), "'\"")
+
+
+def statlib_cells(text: str) -> np.ndarray:
+    """Split StatLib's file of the Boston data into cells."""
+    words = " ".join(text.splitlines()[STATLIB_HEADER:]).split()
+    if not words or len(words) % STATLIB_COLUMNS:
+        raise ValueError(f"{len(words)} numbers below the description, not a multiple of {STATLIB_COLUMNS}")
+    return np.array(words).reshape(-1, STATLIB_COLUMNS)
+
+
+class Table(NamedTuple):
+    """Names of columns and numbers (n, p + 1), the target last."""
+
+    names: tuple[str, ...]
+    values: np.ndarray
+
+
+def headed_table(text: str) -> Table:
+    """Read column names and numbers of a comma separated file with a header."""
+    names = tuple(name.strip() for name in text.split("\n", 1)[0].split(","))
+    return Table(names, headed_cells(text).astype(float))
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """The files of a data set, how its table is made of them, and which table they must give."""
+
+    name: str  # the name that `load` takes
+    title: str  # the title in the paper
+    prepared: str  # a file that holds the finished table
+    files: tuple[RawFile, ...]  # the forms in which the raw data are published; all give the same cells
+    sources: tuple[Source, ...]  # where to download one of them, in this order
+    table: Callable[[np.ndarray, str], Table]  # from cells and coding
+    digests: Mapping[str, str]  # `table_digest` of the outcome for each coding
+    n_train: int  # rows of a split in the paper
+    citation: str
+    caveat: str
+    log_target: bool = False  # by default
+    is_classification: bool = False
+
+    def read(self, name: str, content: bytes, coding: str, *, check: bool) -> Table:
+        """Make the table from a file with this name and content; raise `DataMismatch` if it is not the expected one."""
+        raw = next((file for file in self.files if file.name == name), None)
+        if check and raw is not None and raw.sha256 is not None and sources.text_digest(content) != raw.sha256:
+            raise DataMismatch(
+                f"sha256 {sources.text_digest(content)}, expected {raw.sha256} (of the text with LF line ends)"
+            )
+        try:
+            text = content.decode()
+            table = headed_table(text) if raw is None else self.table(raw.cells(text), coding)
+            if table.values.shape[1] != len(table.names):
+                raise ValueError(f"{table.values.shape[1]} columns, not {len(table.names)}")
+        except (ValueError, IndexError) as error:
+            raise DataMismatch(f"cannot be read as {self.title} ({error})") from error
+        digest = sources.table_digest(table.names, table.values)
+        if check and digest != self.digests[coding]:
+            rows, columns = table.values.shape
+            raise DataMismatch(
+                f"gives a table of {rows} rows and {columns} columns with sha256 {digest}, expected "
+                f"{self.digests[coding]} (of names and numbers)"
+            )
+        return table
+
 
 CONCRETE_INGREDIENTS = ("cement", "slag", "fly_ash", "water", "superplasticizer", "coarse_aggregate", "fine_aggregate")
 # Raw columns: row number, the seven ingredients, slump, flow, strength.
@@ -73,22 +156,8 @@ CONCRETE = Recipe(
 )
 
 
-HOUSING_COLUMNS = (
-    "CRIM",
-    "ZN",
-    "INDUS",
-    "CHAS",
-    "NOX",
-    "RM",
-    "AGE",
-    "DIS",
-    "RAD",
-    "TAX",
-    "PTRATIO",
-    "B",
-    "LSTAT",
-    "MEDV",
-)
+_HOUSING = "CRIM ZN INDUS CHAS NOX RM AGE DIS RAD TAX PTRATIO B LSTAT MEDV"
+HOUSING_COLUMNS = tuple(_HOUSING.split())
 
 HOUSING_UCI = RawFile("housing.data", spaced_cells, "baadf72995725d76efe787b664e1f083388c79ba21ef9a7990d87f774184735a")
 HOUSING_STATLIB = RawFile("boston", statlib_cells)
@@ -135,7 +204,6 @@ AUTOMOBILE_MORE_LEVELS = ["body_style", "drive_wheels", "engine_type", "num_of_c
 AUTOMOBILE_NOT_NUMERIC = {"normalized_losses", "make", "price", *AUTOMOBILE_TWO_LEVELS, *AUTOMOBILE_MORE_LEVELS}
 AUTOMOBILE_NUMERIC = [name for name in AUTOMOBILE_COLUMNS if name not in AUTOMOBILE_NOT_NUMERIC]
 NUMBER_WORDS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "eight": 8, "twelve": 12}
-MISSING = "?"
 
 
 @dataclass(frozen=True)
@@ -166,13 +234,15 @@ def price_table(cells: np.ndarray, coding: str) -> Table:
     if cells.shape[1] != len(AUTOMOBILE_COLUMNS):
         raise ValueError(f"{cells.shape[1]} columns, not {len(AUTOMOBILE_COLUMNS)}")
     every_row = dict(zip(AUTOMOBILE_COLUMNS, cells.T, strict=True))
-    complete = np.all(
-        [every_row[name] != MISSING for name in AUTOMOBILE_COLUMNS if name != "normalized_losses"], axis=0
-    )
+    complete = np.all([column != MISSING for name, column in every_row.items() if name != "normalized_losses"], axis=0)
     raw = {name: column[complete] for name, column in every_row.items()}
     choice = AUTOMOBILE_CODINGS[coding]
     columns = {name: raw[name].astype(float) for name in AUTOMOBILE_NUMERIC}
-    columns |= {name: _numbers(raw[name]) for name in choice.as_numbers}
+    for name in choice.as_numbers:
+        unknown = sorted(set(raw[name].tolist()) - NUMBER_WORDS.keys())
+        if unknown:
+            raise ValueError(f"not number words: {', '.join(unknown)}")
+        columns[name] = np.array([NUMBER_WORDS[word] for word in raw[name].tolist()], dtype=float)
     for name in AUTOMOBILE_TWO_LEVELS + AUTOMOBILE_MORE_LEVELS:
         if name not in choice.as_numbers:
             levels = np.unique(every_row[name] if choice.all_rows else raw[name])
@@ -184,14 +254,7 @@ def price_table(cells: np.ndarray, coding: str) -> Table:
     return Table(tuple(columns), np.column_stack(list(columns.values())))
 
 
-def _numbers(words: np.ndarray) -> np.ndarray:
-    unknown = sorted(set(words.tolist()) - NUMBER_WORDS.keys())
-    if unknown:
-        raise ValueError(f"not number words: {', '.join(unknown)}")
-    return np.array([NUMBER_WORDS[word] for word in words.tolist()], dtype=float)
-
-
-IMPORTS = RawFile("imports-85.data", comma_cells, "125db8bd36a84801f7223faf54071d15f85f26c13a9a7aee63375ac46098fb7f")
+IMPORTS = RawFile("imports-85.data", split_cells, "125db8bd36a84801f7223faf54071d15f85f26c13a9a7aee63375ac46098fb7f")
 
 AUTOMOBILE = Recipe(
     name="automobile",
@@ -218,7 +281,7 @@ AUTOMOBILE = Recipe(
 )
 
 
-# Raw columns: five identifiers, these candidates, eighteen possible targets.
+# Raw columns: five identifiers, these candidates, eighteen possible targets. A star marks the police survey.
 _CANDIDATES = """
 population householdsize racepctblack racePctWhite racePctAsian racePctHisp agePct12t21 agePct12t29 agePct16t24
 agePct65up numbUrban pctUrban medIncome pctWWage pctWFarmSelf pctWInvInc pctWSocSec pctWPubAsst pctWRetire medFamInc
@@ -229,24 +292,18 @@ PctYoungKids2Par PctTeen2Par PctWorkMomYoungKids PctWorkMom NumKidsBornNeverMar 
 PctImmigRecent PctImmigRec5 PctImmigRec8 PctImmigRec10 PctRecentImmig PctRecImmig5 PctRecImmig8 PctRecImmig10
 PctSpeakEnglOnly PctNotSpeakEnglWell PctLargHouseFam PctLargHouseOccup PersPerOccupHous PersPerOwnOccHous
 PersPerRentOccHous PctPersOwnOccup PctPersDenseHous PctHousLess3BR MedNumBR HousVacant PctHousOccup PctHousOwnOcc
-PctVacantBoarded PctVacMore6Mos MedYrHousBuilt PctHousNoPhone PctWOFullPlumb OwnOccLowQuart OwnOccMedVal
-OwnOccHiQuart OwnOccQrange RentLowQ RentMedian RentHighQ RentQrange MedRent MedRentPctHousInc MedOwnCostPctInc
-MedOwnCostPctIncNoMtg NumInShelters NumStreet PctForeignBorn PctBornSameState PctSameHouse85 PctSameCity85
-PctSameState85 LemasSwornFT LemasSwFTPerPop LemasSwFTFieldOps LemasSwFTFieldPerPop LemasTotalReq LemasTotReqPerPop
-PolicReqPerOffic PolicPerPop RacialMatchCommPol PctPolicWhite PctPolicBlack PctPolicHisp PctPolicAsian PctPolicMinor
-OfficAssgnDrugUnits NumKindsDrugsSeiz PolicAveOTWorked LandArea PopDens PctUsePubTrans PolicCars PolicOperBudg
-LemasPctPolicOnPatr LemasGangUnitDeploy LemasPctOfficDrugUn PolicBudgPerPop
+PctVacantBoarded PctVacMore6Mos MedYrHousBuilt PctHousNoPhone PctWOFullPlumb OwnOccLowQuart OwnOccMedVal OwnOccHiQuart
+OwnOccQrange RentLowQ RentMedian RentHighQ RentQrange MedRent MedRentPctHousInc MedOwnCostPctInc MedOwnCostPctIncNoMtg
+NumInShelters NumStreet PctForeignBorn PctBornSameState PctSameHouse85 PctSameCity85 PctSameState85 LemasSwornFT*
+LemasSwFTPerPop* LemasSwFTFieldOps* LemasSwFTFieldPerPop* LemasTotalReq* LemasTotReqPerPop* PolicReqPerOffic*
+PolicPerPop* RacialMatchCommPol* PctPolicWhite* PctPolicBlack* PctPolicHisp* PctPolicAsian* PctPolicMinor*
+OfficAssgnDrugUnits* NumKindsDrugsSeiz* PolicAveOTWorked* LandArea PopDens PctUsePubTrans PolicCars* PolicOperBudg*
+LemasPctPolicOnPatr* LemasGangUnitDeploy* LemasPctOfficDrugUn PolicBudgPerPop*
 """
-CRIME_CANDIDATES = _CANDIDATES.split()
+CRIME_CANDIDATES = _CANDIDATES.replace("*", "").split()
+POLICE_SURVEY = frozenset(name.removesuffix("*") for name in _CANDIDATES.split() if name.endswith("*"))
 FIRST_CRIME_CANDIDATE = 5
 CRIME_TARGET, CRIME_TARGET_COLUMN, N_CRIME_COLUMNS = "ViolentCrimesPerPop", 145, 147
-_POLICE_SURVEY = """
-LemasSwornFT LemasSwFTPerPop LemasSwFTFieldOps LemasSwFTFieldPerPop LemasTotalReq LemasTotReqPerPop PolicReqPerOffic
-PolicPerPop RacialMatchCommPol PctPolicWhite PctPolicBlack PctPolicHisp PctPolicAsian PctPolicMinor
-OfficAssgnDrugUnits NumKindsDrugsSeiz PolicAveOTWorked PolicCars PolicOperBudg LemasPctPolicOnPatr
-LemasGangUnitDeploy PolicBudgPerPop
-"""
-POLICE_SURVEY = frozenset(_POLICE_SURVEY.split())
 
 
 def rate_table(cells: np.ndarray, _: str) -> Table:
@@ -260,7 +317,7 @@ def rate_table(cells: np.ndarray, _: str) -> Table:
 
 
 COMMUNITIES = RawFile(
-    "CommViolPredUnnormalizedData.txt", comma_cells, "03f4019ae05ae0cdc64e9ea1f31e80c80c3bdd5fdb06a8cf93fdbc87f48c853f"
+    "CommViolPredUnnormalizedData.txt", split_cells, "03f4019ae05ae0cdc64e9ea1f31e80c80c3bdd5fdb06a8cf93fdbc87f48c853f"
 )
 
 CRIME = Recipe(
@@ -290,12 +347,12 @@ CRIME = Recipe(
 
 
 PIMA_INPUTS = ("pregnancies", "glucose", "blood_pressure", "skin_thickness", "insulin", "bmi", "pedigree", "age")
-# A zero in these columns stands for a missing value: no living person has one.
+# A zero in these columns is a missing value: no living person has one.
 PIMA_POSITIVE = slice(1, 6)
 PIMA_CLASSES = {"0": 0.0, "1": 1.0, "tested_negative": 0.0, "tested_positive": 1.0}
 
 PIMA_UCI = RawFile(
-    "pima-indians-diabetes.data", comma_cells, "06f5b7c2cd7bca686fda4f92eab5f61e7ff6426a9acefa2e3dda04fc54293cf5"
+    "pima-indians-diabetes.data", split_cells, "06f5b7c2cd7bca686fda4f92eab5f61e7ff6426a9acefa2e3dda04fc54293cf5"
 )
 PIMA_OPENML = RawFile("diabetes.arff", arff_cells)
 
@@ -331,3 +388,6 @@ PIMA = Recipe(
         "software: it is no medical finding and holds for no other people."
     ),
 )
+
+
+RECIPES = {recipe.name: recipe for recipe in (CONCRETE, HOUSING, AUTOMOBILE, CRIME, PIMA)}

@@ -1,8 +1,4 @@
-"""Data files: their public sources, the user's folder and the cache, their cells, and checks by digest.
-
-A `Recipe` says from which files a data set is made, how, and which digest the table must have. A download is read into
-memory, checked by the caller, and only then put into the cache, whole or not at all.
-"""
+"""Files of data: their public sources and mirrors, downloads with limits, the user's folder, the cache, and digests."""
 
 from __future__ import annotations
 
@@ -14,7 +10,7 @@ import time
 import urllib.error
 import urllib.request
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -49,7 +45,6 @@ class DownloadFailed(OSError):
 class Service:
     """A public service that has data; the environment variable named `variable` may give the address of a mirror."""
 
-    name: str
     base: str
     variable: str
 
@@ -62,9 +57,9 @@ class Service:
         return f"{root.rstrip('/')}/{path}"
 
 
-UCI = Service("UCI", "https://archive.ics.uci.edu", "GPSIFT_UCI")
-OPENML = Service("OpenML", "https://www.openml.org", "GPSIFT_OPENML")
-STATLIB = Service("StatLib", "http://lib.stat.cmu.edu", "GPSIFT_STATLIB")
+UCI = Service("https://archive.ics.uci.edu", "GPSIFT_UCI")
+OPENML = Service("https://www.openml.org", "GPSIFT_OPENML")
+STATLIB = Service("http://lib.stat.cmu.edu", "GPSIFT_STATLIB")
 
 
 @dataclass(frozen=True)
@@ -88,56 +83,6 @@ class Source:
         """Download the bytes of the file, or raise `DownloadFailed`."""
         content = download(self.service.address(self.path, base))
         return zip_member(content, self.file.name) if self.path.endswith(".zip") else content
-
-
-def text_digest(content: bytes) -> str:
-    """Return SHA-256 of a text file with LF line ends and one at its end: copies differ in nothing else."""
-    return hashlib.sha256(content.replace(b"\r\n", b"\n").rstrip(b"\n") + b"\n").hexdigest()
-
-
-def table_digest(names: tuple[str, ...], values: np.ndarray) -> str:
-    """Return SHA-256 of column names and numbers, which does not depend on how a file writes the numbers."""
-    return hashlib.sha256(",".join(names).encode() + b"\n" + values.astype("<f8").tobytes()).hexdigest()
-
-
-def data_folder(folder: str | os.PathLike[str] | None) -> Path | None:
-    """Return the user's folder of data: `folder`, or the one that ``GPSIFT_DATA`` names, or None."""
-    given = folder or os.environ.get(DATA_VARIABLE)
-    if not given:
-        return None
-    path = Path(given).expanduser()
-    if not path.is_dir():
-        raise FileNotFoundError(f"{'`folder`' if folder else DATA_VARIABLE} is not a folder: {path}")
-    return path
-
-
-def cache_folder(cache: str | os.PathLike[str] | None) -> Path:
-    """Return the folder of downloads: `cache`, ``GPSIFT_CACHE``, or ``gpsift`` in the user's cache folder."""
-    given = cache or os.environ.get(CACHE_VARIABLE)
-    if given:
-        return Path(given).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "gpsift"
-
-
-def keep(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, so that other processes never read half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(path) as part:
-        part.write_bytes(content)
-
-
-def zip_member(content: bytes, name: str) -> bytes:
-    """Return the file of this name in a zip archive, whatever its folder there."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            members = [member for member in archive.infolist() if PurePosixPath(member.filename).name == name]
-            if not members:
-                raise DownloadFailed(f"the archive has no {name}; it has {', '.join(archive.namelist()) or 'nothing'}")
-            if members[0].file_size > LARGEST_BYTES:
-                raise DownloadFailed(f"{name} in the archive has more than {LARGEST_BYTES} bytes")
-            return archive.read(members[0])
-    except zipfile.BadZipFile as error:
-        raise DownloadFailed(f"not a whole zip archive ({error})") from error
 
 
 def download(address: str) -> bytes:
@@ -190,119 +135,51 @@ def _explain(error: Exception) -> tuple[str, bool]:
     return str(error) or type(error).__name__, passing
 
 
-# StatLib's file of the Boston data: a description of 22 lines, then two lines a row with 11 and 3 numbers.
-STATLIB_HEADER, STATLIB_COLUMNS = 22, 14
+def zip_member(content: bytes, name: str) -> bytes:
+    """Return the file of this name in a zip archive, whatever its folder there."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            members = [member for member in archive.infolist() if PurePosixPath(member.filename).name == name]
+            if not members:
+                raise DownloadFailed(f"the archive has no {name}; it has {', '.join(archive.namelist()) or 'nothing'}")
+            if members[0].file_size > LARGEST_BYTES:
+                raise DownloadFailed(f"{name} in the archive has more than {LARGEST_BYTES} bytes")
+            return archive.read(members[0])
+    except zipfile.BadZipFile as error:
+        raise DownloadFailed(f"not a whole zip archive ({error})") from error
 
 
-def comma_cells(text: str) -> np.ndarray:
-    """Split a comma separated file without a header into cells."""
-    return _rectangle([line.split(",") for line in _lines(text)])
+def data_folder(folder: str | os.PathLike[str] | None) -> Path | None:
+    """Return the user's folder of data: `folder`, or the one that ``GPSIFT_DATA`` names, or None."""
+    given = folder or os.environ.get(DATA_VARIABLE)
+    if not given:
+        return None
+    path = Path(given).expanduser()
+    if not path.is_dir():
+        raise FileNotFoundError(f"{'`folder`' if folder else DATA_VARIABLE} is not a folder: {path}")
+    return path
 
 
-def headed_cells(text: str) -> np.ndarray:
-    """Split a comma separated file below its header into cells."""
-    return _rectangle([line.split(",") for line in _lines(text)[1:]])
+def cache_folder(cache: str | os.PathLike[str] | None) -> Path:
+    """Return the folder of downloads: `cache`, ``GPSIFT_CACHE``, or ``gpsift`` in the user's cache folder."""
+    given = cache or os.environ.get(CACHE_VARIABLE)
+    if given:
+        return Path(given).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "gpsift"
 
 
-def spaced_cells(text: str) -> np.ndarray:
-    """Split lines into cells at any number of blanks."""
-    return _rectangle([line.split() for line in _lines(text)])
+def keep(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all, so that other processes never read half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path) as part:
+        part.write_bytes(content)
 
 
-def arff_cells(text: str) -> np.ndarray:
-    """Split the lines after ``@data`` of a dense ARFF file into cells, without comments and quotes."""
-    lines = [line for line in _lines(text) if not line.startswith("%")]
-    start = next((i for i, line in enumerate(lines) if line.lower().startswith("@data")), None)
-    if start is None:
-        raise ValueError("no line @data")
-    return _rectangle([[cell.strip().strip("'\"") for cell in line.split(",")] for line in lines[start + 1 :]])
+def text_digest(content: bytes) -> str:
+    """Return SHA-256 of a text file with LF line ends and one at its end: copies differ in nothing else."""
+    return hashlib.sha256(content.replace(b"\r\n", b"\n").rstrip(b"\n") + b"\n").hexdigest()
 
 
-def statlib_cells(text: str) -> np.ndarray:
-    """Split StatLib's file of the Boston data into cells."""
-    words = " ".join(text.splitlines()[STATLIB_HEADER:]).split()
-    if not words or len(words) % STATLIB_COLUMNS:
-        raise ValueError(f"{len(words)} numbers below the description, not a multiple of {STATLIB_COLUMNS}")
-    return np.array(words).reshape(-1, STATLIB_COLUMNS)
-
-
-def headed_table(text: str) -> tuple[tuple[str, ...], np.ndarray]:
-    """Read column names and numbers of a comma separated file with a header."""
-    names = tuple(name.strip() for name in text.split("\n", 1)[0].split(","))
-    return names, headed_cells(text).astype(float)
-
-
-def _lines(text: str) -> list[str]:
-    return [line.strip() for line in text.splitlines() if line.strip()]
-
-
-def _rectangle(rows: Sequence[Sequence[str]]) -> np.ndarray:
-    if not rows:
-        raise ValueError("no rows")
-    widths = [len(row) for row in rows]
-    odd = next((i for i, width in enumerate(widths) if width != widths[0]), None)
-    if odd is not None:
-        raise ValueError(f"row {odd + 1} has {widths[odd]} cells, the first has {widths[0]}")
-    return np.array([[cell.strip() for cell in row] for row in rows])
-
-
-DEFAULT = "default"
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """Names of columns and numbers (n, p + 1), the target last."""
-
-    names: tuple[str, ...]
-    values: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class Recipe:
-    """The files of a data set, how its table is made of them, and which table must come out."""
-
-    name: str  # the name that `load` takes
-    title: str  # the title in the paper
-    prepared: str  # a file that holds the finished table
-    files: tuple[RawFile, ...]  # the forms in which the raw data are published; all give the same cells
-    sources: tuple[Source, ...]  # where to download one of them, in this order
-    table: Callable[[np.ndarray, str], Table]  # from cells and coding
-    digests: Mapping[str, str]  # `table_digest` of the outcome for each coding
-    n_train: int  # rows of a split in the paper
-    citation: str
-    caveat: str
-    log_target: bool = False  # by default
-    is_classification: bool = False
-
-    def check_coding(self, coding: str) -> None:
-        """Refuse a coding that the set does not have."""
-        if coding not in self.digests:
-            known = ", ".join(repr(each) for each in self.digests)
-            raise ValueError(f"`coding` of {self.name} must be one of {known}, got {coding!r}.")
-
-    def find(self, folder: Path, coding: str) -> Path | None:
-        """Find a file in a folder, or in ``raw`` below it, from which the table can be made."""
-        raw = [folder / below / file.name for file in self.files for below in ("", "raw")]
-        prepared = [folder / self.prepared] if coding == DEFAULT else []
-        return next((path for path in prepared + raw if path.is_file()), None)
-
-    def read(self, name: str, content: bytes, coding: str, *, check: bool) -> Table:
-        """Make the table from a file with this name and content; raise `DataMismatch` if it is not the expected one."""
-        raw = next((file for file in self.files if file.name == name), None)
-        if check and raw is not None and raw.sha256 is not None and text_digest(content) != raw.sha256:
-            raise DataMismatch(f"sha256 {text_digest(content)}, expected {raw.sha256} (of the text with LF line ends)")
-        try:
-            text = content.decode()
-            table = Table(*headed_table(text)) if raw is None else self.table(raw.cells(text), coding)
-            if table.values.shape[1] != len(table.names):
-                raise ValueError(f"{table.values.shape[1]} columns, not {len(table.names)}")
-        except (ValueError, IndexError) as error:
-            raise DataMismatch(f"cannot be read as {self.title} ({error})") from error
-        digest = table_digest(table.names, table.values)
-        if check and digest != self.digests[coding]:
-            rows, columns = table.values.shape
-            raise DataMismatch(
-                f"gives a table of {rows} rows and {columns} columns with sha256 {digest}, expected "
-                f"{self.digests[coding]} (of names and numbers)"
-            )
-        return table
+def table_digest(names: tuple[str, ...], values: np.ndarray) -> str:
+    """Return SHA-256 of column names and numbers, which does not depend on how a file writes the numbers."""
+    return hashlib.sha256(",".join(names).encode() + b"\n" + values.astype("<f8").tobytes()).hexdigest()

@@ -93,8 +93,7 @@ def paper_toy(
     ----------
     Paananen, Piironen, Andersen and Vehtari (2019), section 4.1 and supplement.
     """
-    _check(n, p, N_SINES, noise_sd)
-    X, noise = _draw(law, n, p, correlation, seed)
+    X, noise = _draw(law, n, p, N_SINES, noise_sd, correlation, seed)
     where = np.linspace(0, p - 1, N_SINES).round().astype(int)
     return _toy(X, sine_terms(X[:, where], law).sum(axis=1), where, noise_sd, noise)
 
@@ -120,8 +119,7 @@ def friedman(*, n: int = 300, p: int = 10, noise_sd: float = 1.0, correlation: f
     ----------
     Friedman (1991), Multivariate adaptive regression splines, Annals of Statistics 19(1), equation 61.
     """
-    _check(n, p, N_FRIEDMAN, noise_sd)
-    X, noise = _draw("uniform", n, p, correlation, seed)
+    X, noise = _draw("uniform", n, p, N_FRIEDMAN, noise_sd, correlation, seed)
     X = (X + 1.0) / 2.0
     return _toy(X, friedman_function(X), np.arange(N_FRIEDMAN), noise_sd, noise)
 
@@ -167,7 +165,16 @@ def correlated_inputs(law: Law, own: np.ndarray, shared: np.ndarray, correlation
     return NORMAL_SD * z if law == "normal" else 2.0 * ndtr(z) - 1.0
 
 
-def _draw(law: Law, n: int, p: int, correlation: float, seed: Seed) -> tuple[np.ndarray, np.ndarray]:
+def _draw(
+    law: Law, n: int, p: int, n_relevant: int, noise_sd: float, correlation: float, seed: Seed
+) -> tuple[np.ndarray, np.ndarray]:
+    """Check the choices; draw inputs, (n, p), and standard noise, (n,)."""
+    if n < 1:
+        raise ValueError(f"`n` must be at least 1, got {n}.")
+    if p < n_relevant:
+        raise ValueError(f"`p` must be at least {n_relevant}, the number of relevant features, got {p}.")
+    if not 0 <= noise_sd < np.inf:
+        raise ValueError(f"`noise_sd` must be at least 0 and finite, got {noise_sd}.")
     if law not in ("uniform", "normal"):
         raise ValueError(f'`law` must be "uniform" or "normal", got {law!r}.')
     if not 0 <= correlation < 1:
@@ -178,16 +185,6 @@ def _draw(law: Law, n: int, p: int, correlation: float, seed: Seed) -> tuple[np.
 
 
 def _toy(X: np.ndarray, f: np.ndarray, where: np.ndarray, noise_sd: float, noise: np.ndarray) -> Toy:
-    relevant = np.zeros(X.shape[1], dtype=bool)
-    relevant[where] = True
     names = tuple(f"x{j}" for j in range(1, X.shape[1] + 1))
+    relevant = np.isin(np.arange(X.shape[1]), where)
     return Toy(X=X, y=f + noise_sd * noise, f=f, names=names, relevant=relevant, noise_sd=float(noise_sd))
-
-
-def _check(n: int, p: int, smallest: int, noise_sd: float) -> None:
-    if n < 1:
-        raise ValueError(f"`n` must be at least 1, got {n}.")
-    if p < smallest:
-        raise ValueError(f"`p` must be at least {smallest}, the number of relevant features, got {p}.")
-    if not 0 <= noise_sd < np.inf:
-        raise ValueError(f"`noise_sd` must be at least 0 and finite, got {noise_sd}.")

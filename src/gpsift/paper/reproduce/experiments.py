@@ -28,17 +28,32 @@ from gpsift.relevance.conditionals import Covariance
 from gpsift.selection.cross_validation import prediction_metrics
 from gpsift.selection.data import Data
 from gpsift.selection.projection import forward_projection
-from gpsift.selection.submodels import SubmodelFit, fit_submodel, parent_start
+from gpsift.selection.submodels import Fitted, SubmodelFit, fit_submodel, parent_start
 
 # Inverse gamma densities have their mode at scale / (shape + 1): 5 standard deviations of a feature, and 0.83.
 LENGTHSCALE_PRIORS = {"long": InverseGamma(1.0, 10.0), "short": InverseGamma(5.0, 5.0)}
-# The result of a task: numbers, text, lists and arrays by name.
-Result = dict[str, Any]
 QUICK_LIMITS = {"splits": 2, "toys": 3, "nuts_splits": 1, "extra_splits": 1, "largest_size": 3}
 # Rows of a toy; and rows and features of the tables whose cost is measured while the other of the two grows.
 N_TRAIN = 300
 COST_MIDDLE = {"n": N_TRAIN, "p": 8}
-METHODS = ("ARD", "KL", "VAR")
+OURS = ("KL", "VAR")
+METHODS = ("ARD", *OURS)
+# Methods beyond those of the paper, which it names as the stronger relatives; on the smaller regression sets.
+EXTRA = ("RATE", "projection")
+WITH_EXTRA = ("concrete", "housing", "automobile")
+# A search by projection tries every candidate at every size; beyond this one the curves are flat.
+LARGEST_EXTRA = 15
+SUBMODEL_STARTS = 2
+LAWS: tuple[Law, ...] = ("uniform", "normal")
+MANY_FEATURES = 50
+DELTAS = (1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+# The paper averages 200 data sets in the main text and 50 in the supplement.
+SUPPLEMENT_SHARE = 4
+COST_ROWS = (150, 300, 600, 1200)
+COST_FEATURES = (4, 8, 16, 32)
+COST_REPEATS = 5
+# The result of a task: numbers, text, lists and arrays by name.
+Result = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -49,7 +64,7 @@ class Settings:
     splits: int = 50  # of each data set, as in the paper
     toys: int = 200  # data sets of each toy, as in the paper; a quarter of that where it says 50
     quick: bool = False  # a smoke run: few splits, small sizes, few draws
-    resume: bool = False  # go on with what is in `out`; otherwise start anew
+    resume: bool = False  # continue from what is in `out`; otherwise start anew
     prior: str = "long"  # of `LENGTHSCALE_PRIORS`: the paper is silent on it
     covariance: Covariance = "ridge"  # of the inputs, for VAR; the authors' code adds a diagonal
     log_crime: bool = True  # whether the target of Crime is logged
@@ -69,13 +84,19 @@ class Settings:
     @property
     def hyper(self) -> MAP:
         """The paper's MAP: half-t magnitudes, inverse-gamma length-scales."""
-        return MAP(
-            lengthscale=LENGTHSCALE_PRIORS[self.prior],
-            signal=HalfT(4.0, 1.0),
-            noise=HalfT(4.0, 1.0),
-            starts=1 if self.quick else 3,
-            seed=self.seed,
-        )
+        magnitude = HalfT(4.0, 1.0)
+        lengthscale = LENGTHSCALE_PRIORS[self.prior]
+        return MAP(lengthscale=lengthscale, signal=magnitude, noise=magnitude, starts=self.starts, seed=self.seed)
+
+    @property
+    def toy_hyper(self) -> ML2:
+        """The maximum of the evidence, for the toys."""
+        return ML2(starts=self.starts, seed=self.seed)
+
+    @property
+    def starts(self) -> int:
+        """Starts of each search for hyperparameters."""
+        return 1 if self.quick else 3
 
     @property
     def nuts(self) -> NUTS:
@@ -88,13 +109,25 @@ class Settings:
         """The three methods of the paper, with its step."""
         return {"ARD": ARD(), "KL": KL(delta=1e-4), "VAR": VAR(covariance=self.covariance, conditional="normal")}
 
+    @property
+    def splits_identity(self) -> dict[str, str]:
+        """The settings that results of splits depend on, for a checkpoint; not their number: more can follow."""
+        return {
+            "hyperparameters": repr(self.hyper),
+            "sampler": repr(self.nuts),
+            "measures": ", ".join(measure.label for measure in self.measures.values()),
+            "sizes": f"up to {self.limited('largest_size')}",
+            "seed": str(self.seed),
+        }
 
-# Methods beyond those of the paper, which it names as the stronger relatives; on the smaller regression sets.
-EXTRA = ("RATE", "projection")
-WITH_EXTRA = ("concrete", "housing", "automobile")
-# A search by projection tries every candidate at every size; beyond this one the curves are flat.
-LARGEST_EXTRA = 15
-SUBMODEL_STARTS = 2
+    @property
+    def toys_identity(self) -> dict[str, str]:
+        """The settings that results on toys depend on, for a checkpoint."""
+        return {"toy": f"n = {N_TRAIN}", "starts": str(self.starts), "seed": str(self.seed)}
+
+    def toy_seed(self, number: int) -> int:
+        """The seed of a toy."""
+        return 10_000 * self.seed + number
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +150,7 @@ def random_split(n: int, n_train: int, split: int, seed: int) -> tuple[np.ndarra
 def run_splits(dataset: Dataset, settings: Settings, work: Work) -> Tables:
     """Run all splits of a data set."""
     data = Data(dataset.X.to_numpy(float), dataset.y.to_numpy(float), tuple(dataset.X.columns), {})
-    likelihood = "bernoulli" if dataset.is_classification else "gaussian"
-    model = GP(likelihood=likelihood, hyper=settings.hyper)
+    model = GP(likelihood="bernoulli" if dataset.is_classification else "gaussian", hyper=settings.hyper)
     largest = min(len(data.names), settings.limited("largest_size"))
     n_splits, n_nuts = settings.limited("splits"), settings.limited("nuts_splits")
     n_extra = min(settings.limited("extra_splits"), n_splits) if dataset.name in WITH_EXTRA else 0
@@ -128,82 +160,73 @@ def run_splits(dataset: Dataset, settings: Settings, work: Work) -> Tables:
         parts[split] = (data.take(train), data.take(test))
     tasks = [Task(f"split {s}", (*parts[s], model, settings.measures, largest)) for s in range(n_splits)]
     sampled = [Task(f"sampled {s}", (*parts[s], replace(model, hyper=settings.nuts))) for s in range(n_nuts)]
-    beyond = [Task(f"extra {s}", (*parts[s], model, min(largest, LARGEST_EXTRA))) for s in range(n_extra)]
-    total = len(tasks) + len(sampled) + len(beyond)
-    with work.runner(dataset.name, total, _splits_identity(dataset, settings)) as runner:
+    options = ({"RATE": RATE()}, min(largest, LARGEST_EXTRA), True)
+    beyond = [Task(f"extra {s}", (*parts[s], model, *options)) for s in range(n_extra)]
+    identity = {
+        "data": f"{dataset.name} {fingerprint(data.X, data.y)}",
+        "training rows": str(dataset.n_train),
+        **settings.splits_identity,
+    }
+    with work.runner(dataset.name, len(tasks) + len(sampled) + len(beyond), identity) as runner:
         results = runner.run(compare_rankings, tasks)
-        extra = runner.run(extra_rankings, beyond)
+        extra = runner.run(compare_rankings, beyond)
         drawn = runner.run(sampled_reference, sampled)
+    scores = [
+        {"split": split, "method": method, "feature": name, "score": score, "rank": int(place)}
+        for split, result in enumerate(results)
+        for method, values in result["scores"].items()
+        for name, score, place in zip(data.names, values, np.argsort(result["orders"][method]) + 1, strict=True)
+    ]
+    curves = [
+        {"split": split, "method": method, **point}
+        for found in (results, extra)
+        for split, result in enumerate(found)
+        for method, curve in result["curves"].items()
+        for point in curve
+    ]
+    reference = [{"split": split, **result} for split, result in enumerate(drawn)]
     return Tables(
-        scores=_score_table(results, data.names),
-        curves=pd.concat([_curve_table(results), _curve_table(extra)], ignore_index=True),
-        reference=pd.DataFrame(
-            [{"split": split, **result} for split, result in enumerate(drawn)], columns=None if drawn else ["split"]
-        ),
+        scores=pd.DataFrame(scores),
+        curves=pd.DataFrame(curves),
+        reference=pd.DataFrame(reference, columns=None if reference else ["split"]),
         n_train=dataset.n_train,
         n_test=data.y.size - dataset.n_train,
     )
 
 
-def _splits_identity(dataset: Dataset, settings: Settings) -> Mapping[str, str]:
-    """Name for a checkpoint what the results of splits depend on. The number of splits is not part: more can follow."""
-    return {
-        "data": f"{dataset.name} {fingerprint(dataset.X.to_numpy(float), dataset.y.to_numpy(float))}",
-        "training rows": str(dataset.n_train),
-        "hyperparameters": repr(settings.hyper),
-        "sampler": repr(settings.nuts),
-        "measures": ", ".join(measure.label for measure in settings.measures.values()),
-        "sizes": f"up to {settings.limited('largest_size')}",
-        "seed": str(settings.seed),
-    }
-
-
-def compare_rankings(train: Data, test: Data, model: GP, measures: Mapping[str, Measure], largest: int) -> Result:
-    """Run one split: the full model, the order by each measure, and the submodels along each order."""
+def compare_rankings(
+    train: Data, test: Data, model: GP, measures: Mapping[str, Measure], largest: int, with_projection: bool = False
+) -> Result:
+    """Run one split: the full model, orders by measures and by forward projection, submodels along each order."""
     with collect_warnings():
         full = _fit_full(train, model)
+        assert isinstance(full, FittedGP)
         scores = {name: rank(full, measure=measure).scores for name, measure in measures.items()}
         orders = {name: np.argsort(-values, kind="stable").tolist() for name, values in scores.items()}
+        if with_projection:
+            path = forward_projection(full, max_size=largest)
+            orders["projection"] = [train.names.index(name) for name in path.order]
         return {"scores": scores, "orders": orders, "curves": _curves(train, test, model, full, orders, largest)}
-
-
-def extra_rankings(train: Data, test: Data, model: GP, largest: int) -> Result:
-    """Run one split with the orders by RATE and by forward search with projection."""
-    with collect_warnings():
-        full = _fit_full(train, model)
-        path = forward_projection(full, max_size=largest)
-        orders = {
-            "RATE": np.argsort(-rank(full, measure=RATE()).scores, kind="stable").tolist(),
-            "projection": [train.names.index(name) for name in path.order],
-        }
-        return {"orders": orders, "curves": _curves(train, test, model, full, orders, largest)}
 
 
 def sampled_reference(train: Data, test: Data, model: GP) -> Result:
     """Evaluate the full model with drawn hyperparameters, the dashed line of the figures."""
-    columns = list(range(len(train.names)))
     with collect_warnings():
-        fitted = fit_submodel(train, model, columns, parent=None, starts=None)
+        fitted = _fit_full(train, model)
         assert isinstance(fitted, DrawnGP)
-        return {
-            **_metrics(SubmodelFit.of(fitted, columns, test, len(train.names)), test, model),
-            **dict(fitted.diagnostics),
-        }
+        return {**_metrics(fitted, list(range(len(train.names))), test, model), **dict(fitted.diagnostics)}
 
 
-def _fit_full(train: Data, model: GP) -> FittedGP:
-    fitted = fit_submodel(train, model, list(range(len(train.names))), parent=None, starts=None)
-    assert isinstance(fitted, FittedGP)
-    return fitted
+def _fit_full(train: Data, model: GP) -> Fitted:
+    return fit_submodel(train, model, list(range(len(train.names))), parent=None, starts=None)
 
 
 def _curves(
-    train: Data, test: Data, model: GP, full: FittedGP, orders: Mapping[str, Sequence[int]], largest: int
+    train: Data, test: Data, model: GP, full: Fitted, orders: Mapping[str, Sequence[int]], largest: int
 ) -> dict[str, list[dict[str, float]]]:
     """Evaluate the submodels along each order; orders that agree on a set of features share its fit."""
-    parent, known = parent_start(full, model.hyper), {}
-    everything = tuple(range(len(train.names)))
-    known[everything] = _metrics(SubmodelFit.of(full, everything, test, len(train.names)), test, model)
+    parent, everything = parent_start(full, model.hyper), tuple(range(len(train.names)))
+    known = {everything: _metrics(full, everything, test, model)}
     curves: dict[str, list[dict[str, float]]] = {}
     for name, order in orders.items():
         curves[name] = []
@@ -211,114 +234,86 @@ def _curves(
             columns = tuple(sorted(order[:size]))
             if columns not in known:
                 fitted = fit_submodel(train, model, columns, parent=parent, starts=SUBMODEL_STARTS)
-                known[columns] = _metrics(SubmodelFit.of(fitted, columns, test, len(train.names)), test, model)
+                known[columns] = _metrics(fitted, columns, test, model)
             curves[name].append({"size": size, **known[columns]})
     return curves
 
 
-def _metrics(fit: SubmodelFit, test: Data, model: GP) -> dict[str, Any]:
-    classes = model.likelihood == "bernoulli"
-    found = dict(prediction_metrics(test.y, fit.mean, classes=classes))
+def _metrics(fitted: Fitted, columns: Sequence[int], test: Data, model: GP) -> dict[str, Any]:
+    fit = SubmodelFit.of(fitted, columns, test, len(test.names))
+    found = prediction_metrics(test.y, fit.mean, classes=model.likelihood == "bernoulli")
     return {"mlpd": float(np.mean(fit.lpd)), "mse": float(np.mean((test.y - fit.mean) ** 2)), **found}
-
-
-def _score_table(results: Sequence[Result], names: Sequence[str]) -> pd.DataFrame:
-    rows = []
-    for split, result in enumerate(results):
-        for method, scores in result["scores"].items():
-            ranks = np.argsort(result["orders"][method]) + 1
-            rows += [
-                {"split": split, "method": method, "feature": name, "score": score_, "rank": int(place)}
-                for name, score_, place in zip(names, scores, ranks, strict=True)
-            ]
-    return pd.DataFrame(rows)
-
-
-def _curve_table(results: Sequence[Result]) -> pd.DataFrame:
-    rows = [
-        {"split": split, "method": method, **point}
-        for split, result in enumerate(results)
-        for method, curve in result["curves"].items()
-        for point in curve
-    ]
-    return pd.DataFrame(rows)
-
-
-LAWS: tuple[Law, ...] = ("uniform", "normal")
-MANY_FEATURES = 50
-DELTAS = (1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-# The paper averages 200 data sets in the main text and 50 in the supplement.
-SUPPLEMENT_SHARE = 4
-COST_ROWS = (150, 300, 600, 1200)
-COST_FEATURES = (4, 8, 16, 32)
-COST_REPEATS = 5
-
-
-def _toys_identity(settings: Settings) -> Mapping[str, str]:
-    """Name for a checkpoint what the results on toys depend on."""
-    return {"toy": f"n = {N_TRAIN}", "starts": str(_hyper(settings).starts), "seed": str(settings.seed)}
 
 
 def run_toys(settings: Settings, work: Work) -> pd.DataFrame:
     """Rank many toys; columns are law, p, data set, method, feature, whether it is relevant, score."""
-    n_toys, n_many = settings.limited("toys"), max(1, settings.limited("toys") // SUPPLEMENT_SHARE)
-    wanted = [(law, 8, number) for law in LAWS for number in range(n_toys)]
-    wanted += [(law, MANY_FEATURES, number) for law in LAWS for number in range(n_many)]
-    tasks = [
-        Task(f"{law} {p} {number}", (law, p, _seed(settings, number), _hyper(settings))) for law, p, number in wanted
-    ]
-    results = _run(toy_scores, tasks, settings, work, "toys")
-    relevant = {p: paper_toy(n=2, p=p).relevant for p in (8, MANY_FEATURES)}
+    n_toys = settings.limited("toys")
+    counts = {8: n_toys, MANY_FEATURES: max(1, n_toys // SUPPLEMENT_SHARE)}
+    wanted = [(law, p, number) for p, n in counts.items() for law in LAWS for number in range(n)]
+    options = [(law, p, settings.toy_seed(number), settings.toy_hyper) for law, p, number in wanted]
+    tasks = [Task(" ".join(map(str, name)), arguments) for name, arguments in zip(wanted, options, strict=True)]
+    with work.runner("toys", len(tasks), settings.toys_identity) as runner:
+        results = runner.run(toy_scores, tasks)
+    relevant = {p: paper_toy(n=2, p=p).relevant.tolist() for p in counts}
     rows = [
-        {
-            "law": law,
-            "p": p,
-            "data_set": number,
-            "method": method,
-            "feature": j + 1,
-            "relevant": bool(relevant[p][j]),
-            "score": value,
-        }
+        (law, p, number, method, feature, relevant[p][feature - 1], score)
         for (law, p, number), result in zip(wanted, results, strict=True)
         for method, scores in result.items()
-        for j, value in enumerate(scores)
+        for feature, score in enumerate(scores, start=1)
     ]
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=["law", "p", "data_set", "method", "feature", "relevant", "score"])
+
+
+def toy_scores(law: Law, p: int, seed: int, hyper: ML2) -> Result:
+    """Score one toy by the three methods."""
+    toy = paper_toy(law, n=N_TRAIN, p=p, seed=seed)
+    measures = {"ARD": ARD(), "KL": KL(delta=1e-4), "VAR": VAR(conditional="normal")}
+    with collect_warnings():
+        gp = GP(hyper=hyper).fit(toy.X, toy.y)
+        return {name: rank(gp, measure=measure).scores for name, measure in measures.items()}
 
 
 def run_deltas(settings: Settings, work: Work) -> pd.DataFrame:
     """Rank toys by KL with steps of many sizes; columns are delta, data set, feature, score."""
-    n_toys = max(1, settings.limited("toys") // SUPPLEMENT_SHARE)
-    tasks = [Task(f"delta {number}", (_seed(settings, number), _hyper(settings))) for number in range(n_toys)]
-    results = _run(delta_scores, tasks, settings, work, "step sizes")
+    numbers = range(max(1, settings.limited("toys") // SUPPLEMENT_SHARE))
+    tasks = [Task(f"delta {number}", (settings.toy_seed(number), settings.toy_hyper)) for number in numbers]
+    with work.runner("step sizes", len(tasks), settings.toys_identity) as runner:
+        results = runner.run(delta_scores, tasks)
     rows = [
-        {"delta": float(delta), "data_set": number, "feature": j + 1, "score": value}
+        (float(delta), number, feature, score)
         for number, result in enumerate(results)
         for delta, scores in result.items()
-        for j, value in enumerate(scores)
+        for feature, score in enumerate(scores, start=1)
     ]
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=["delta", "data_set", "feature", "score"])
+
+
+def delta_scores(seed: int, hyper: ML2) -> Result:
+    """Score one uniform toy by KL with steps of many sizes."""
+    toy = paper_toy("uniform", n=N_TRAIN, seed=seed)
+    with collect_warnings():
+        gp = GP(hyper=hyper).fit(toy.X, toy.y)
+        return {str(delta): rank(gp, measure=KL(delta=delta)).scores for delta in DELTAS}
 
 
 def run_pointwise(settings: Settings) -> pd.DataFrame:
     """Compute KL at every point of one normal toy; columns are feature, x, relevance, slope of the true function."""
-    toy = paper_toy("normal", n=N_TRAIN, seed=_seed(settings, 0))
+    toy = paper_toy("normal", n=N_TRAIN, seed=settings.toy_seed(0))
     with collect_warnings():
-        ranking = rank(_fit(toy.X, toy.y, _hyper(settings)), measure=KL(delta=1e-4, units="raw"))
+        ranking = rank(GP(hyper=settings.toy_hyper).fit(toy.X, toy.y), measure=KL(delta=1e-4, units="raw"))
     assert ranking.pointwise is not None
-    amplitudes = sine_amplitudes("normal")
     parts = []
-    for j in range(8):
+    for j, (amplitude, frequency) in enumerate(zip(sine_amplitudes("normal"), FREQUENCIES, strict=True)):
         x = toy.X[:, j]
-        slope = np.abs(amplitudes[j] * FREQUENCIES[j] * np.cos(FREQUENCIES[j] * x))
+        slope = np.abs(amplitude * frequency * np.cos(frequency * x))
         parts.append(pd.DataFrame({"feature": j + 1, "x": x, "relevance": ranking.pointwise[:, j], "slope": slope}))
     return pd.concat(parts, ignore_index=True)
 
 
 def run_cost(settings: Settings) -> pd.DataFrame:
     """Time each measure after the fit, as the fastest of several; columns are method, n, p, seconds."""
-    rows_, features = (COST_ROWS[:2], COST_FEATURES[:2]) if settings.quick else (COST_ROWS, COST_FEATURES)
-    sizes = [(n, COST_MIDDLE["p"]) for n in rows_]
+    rows, features = (COST_ROWS[:2], COST_FEATURES[:2]) if settings.quick else (COST_ROWS, COST_FEATURES)
+    sizes = [(n, COST_MIDDLE["p"]) for n in rows]
     sizes += [(COST_MIDDLE["n"], p) for p in features if p != COST_MIDDLE["p"]]
     found = []
     for n, p in sizes:
@@ -327,51 +322,14 @@ def run_cost(settings: Settings) -> pd.DataFrame:
         y = np.sin(X).sum(axis=1) + 0.3 * rng.normal(size=n)
         # One step of the search is enough: the cost of a ranking does not depend on the hyperparameters.
         with collect_warnings():
-            gp = _fit(X, y, ML2(starts=1, max_iterations=1))
+            gp = GP(hyper=ML2(starts=1, max_iterations=1)).fit(X, y)
+        assert isinstance(gp, FittedGP)
         for method, measure in (("KL", KL()), ("VAR", VAR(conditional="normal"))):
-            seconds = min(_seconds(gp, measure) for _ in range(COST_REPEATS))
-            found.append({"method": method, "n": n, "p": p, "seconds": seconds})
+            times = []
+            for _ in range(COST_REPEATS):
+                with blas_threads_for(0):  # one thread, whatever the size: exponents, not speed
+                    began = time.perf_counter()
+                    measure.relevance(gp, gp.inputs.training_points)
+                    times.append(time.perf_counter() - began)
+            found.append({"method": method, "n": n, "p": p, "seconds": min(times)})
     return pd.DataFrame(found)
-
-
-def toy_scores(law: Law, p: int, seed: int, hyper: ML2) -> Result:
-    """Score one toy by the three methods."""
-    with collect_warnings():
-        toy = paper_toy(law, n=N_TRAIN, p=p, seed=seed)
-        gp = _fit(toy.X, toy.y, hyper)
-        measures = {"ARD": ARD(), "KL": KL(delta=1e-4), "VAR": VAR(conditional="normal")}
-        return {name: rank(gp, measure=measure).scores for name, measure in measures.items()}
-
-
-def delta_scores(seed: int, hyper: ML2) -> Result:
-    """Score one uniform toy by KL with steps of many sizes."""
-    with collect_warnings():
-        toy = paper_toy("uniform", n=N_TRAIN, seed=seed)
-        gp = _fit(toy.X, toy.y, hyper)
-        return {str(delta): rank(gp, measure=KL(delta=delta)).scores for delta in DELTAS}
-
-
-def _fit(X: np.ndarray, y: np.ndarray, hyper: ML2) -> FittedGP:
-    fitted = GP(hyper=hyper).fit(X, y)
-    assert isinstance(fitted, FittedGP)
-    return fitted
-
-
-def _hyper(settings: Settings) -> ML2:
-    return ML2(starts=1 if settings.quick else 3, seed=settings.seed)
-
-
-def _seed(settings: Settings, number: int) -> int:
-    return 10_000 * settings.seed + number
-
-
-def _run(function: Any, tasks: Sequence[Task], settings: Settings, work: Work, title: str) -> list[Result]:
-    with work.runner(title, len(tasks), _toys_identity(settings)) as runner:
-        return runner.run(function, tasks)
-
-
-def _seconds(gp: FittedGP, measure: Any) -> float:
-    with blas_threads_for(0):  # one thread, whatever the size: exponents, not speed
-        began = time.perf_counter()
-        measure.relevance(gp, gp.inputs.training_points)
-        return time.perf_counter() - began

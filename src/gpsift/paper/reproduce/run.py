@@ -8,17 +8,117 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from gpsift._utils.atomic import atomic_write
+from gpsift._utils.parallel import Work
 from gpsift.paper.datasets import NAMES as DATA_SETS
 from gpsift.paper.datasets import load
 from gpsift.paper.reproduce import claims, experiments, figures
-from gpsift.paper.reproduce.claims import Verdict
+from gpsift.paper.reproduce.claims import ClaimVerdict
 from gpsift.paper.reproduce.experiments import Settings, Tables
 from gpsift.relevance.rank import versions
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+TOYS = {
+    "toy": claims.toy_claims,
+    "delta": claims.delta_claims,
+    "pointwise": claims.pointwise_claims,
+    "cost": claims.cost_claims,
+}
+# "variability" uses the splits of the four regression sets and runs those that are missing.
+EXPERIMENTS = (*TOYS, *DATA_SETS, "variability", "all")
+# The schema of `summary.json`; new names may be added under the same number.
+SCHEMA = "gpsift-reproduction/1"
+# Each experiment has one in its folder.
+CHECKPOINT = "checkpoint.sqlite"
+TABLES = ("scores", "curves", "reference")
+
+Report = Callable[[str], None]
+
+
+def run(experiment: str, settings: Settings, report: Report = print) -> Path:
+    """Run one experiment, or all; return the path of the summary."""
+    if experiment not in EXPERIMENTS:
+        raise ValueError(f"There is no experiment {experiment!r}; there are {', '.join(EXPERIMENTS)}.")
+    settings.out.mkdir(parents=True, exist_ok=True)
+    names: Sequence[str] = (experiment,)
+    if experiment == "all":
+        names = (*TOYS, *DATA_SETS)
+    elif experiment == "variability":
+        names = [name for name in claims.REGRESSIONS if read_splits(settings.out / name) is None]
+    for name in names:
+        began = time.perf_counter()
+        folder = settings.out / name
+        folder.mkdir(exist_ok=True)
+        if not settings.resume:
+            (folder / CHECKPOINT).unlink(missing_ok=True)
+        work = replace(settings.work, checkpoint=folder / CHECKPOINT)
+        pictures = (_run_data_set if name in DATA_SETS else _run_toy)(name, settings, work, folder)
+        for picture, figure in pictures.items():
+            figures.save(figure, folder, picture)
+        report(f"{name}: done in {time.perf_counter() - began:.0f} s, tables and pictures in {folder}")
+    return summarise(settings.out, report)
+
+
+def _run_toy(name: str, settings: Settings, work: Work, folder: Path) -> dict[str, Figure]:
+    """Run an experiment on toys and write its table; returns its pictures."""
+    if name == "toy":
+        table = experiments.run_toys(settings, work)
+        pictures = {
+            "functions": figures.toy_functions(),
+            "relevance": figures.toy_scores(table, 8),
+            "relevance-50": figures.toy_scores(table, experiments.MANY_FEATURES),
+        }
+    elif name == "delta":
+        table = experiments.run_deltas(settings, work)
+        pictures = {"steps": figures.delta_scores(table)}
+    elif name == "pointwise":
+        table = experiments.run_pointwise(settings)
+        pictures = {"pointwise": figures.pointwise(table)}
+    else:
+        table = experiments.run_cost(settings)
+        pictures = {"cost": figures.cost(table)}
+    write_table(table, folder / f"{name}.csv")
+    return pictures
+
+
+def _run_data_set(name: str, settings: Settings, work: Work, folder: Path) -> dict[str, Figure]:
+    """Run the splits of a data set and write their tables; returns its pictures."""
+    if settings.limited("nuts_splits") > 0 and importlib.util.find_spec("nutpie") is None:  # now, not after an hour
+        raise ImportError(
+            "The full model is sampled by nutpie: pip install 'gpsift[nuts]', or leave it out: --sampled 0."
+        )
+    options: dict[str, Any] = {"folder": settings.folder}
+    if name == "automobile":
+        options["coding"] = settings.coding
+    if name == "crime":
+        options["log_target"] = settings.log_crime
+    dataset = load(name, **options)
+    began = time.perf_counter()
+    tables = experiments.run_splits(dataset, settings, work)
+    facts = {
+        "n_train": tables.n_train,
+        "n_test": tables.n_test,
+        "seconds of this run": round(time.perf_counter() - began, 1),
+        "prior": settings.prior,
+        "covariance": settings.covariance,
+        "jobs": settings.work.jobs,
+        "splits": int(tables.curves.split.nunique()),
+    }
+    for table in TABLES:
+        write_table(getattr(tables, table), folder / f"{table}.csv")
+    write_text(json.dumps(facts, indent=2), folder / "facts.json")
+    shown = {name: tables}
+    pictures = {metric: figures.curves(shown, metric) for metric in claims.metrics_of(name)}
+    if set(experiments.EXTRA) & set(tables.curves.method):
+        pictures["mlpd-with-projection-and-rate"] = figures.curves(shown, "mlpd", extra=True)
+    return {**pictures, "entropy": figures.entropies(shown), "ranks": figures.ranks(name, tables)}
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:
@@ -32,135 +132,37 @@ def write_text(text: str, path: Path) -> None:
         part.write_text(text, encoding="utf-8")
 
 
-def read_table(path: Path) -> pd.DataFrame | None:
-    """Read a table, or return None if there is no file."""
-    return pd.read_csv(path) if path.exists() else None
-
-
-def write_splits(tables: Tables, folder: Path, facts: Mapping[str, Any]) -> None:
-    """Write all tables of a data set, and the facts about its run."""
-    write_table(tables.scores, folder / "scores.csv")
-    write_table(tables.curves, folder / "curves.csv")
-    write_table(tables.reference, folder / "reference.csv")
-    sizes = {"n_train": tables.n_train, "n_test": tables.n_test}
-    write_text(json.dumps({**sizes, **facts}, indent=2), folder / "facts.json")
+def read_facts(folder: Path) -> dict[str, Any]:
+    """Read the facts about the run of a data set."""
+    return json.loads((folder / "facts.json").read_text(encoding="utf-8"))
 
 
 def read_splits(folder: Path) -> Tables | None:
     """Read the tables of a data set, or return None if it was not run."""
     if not (folder / "facts.json").exists():
         return None
-    facts = json.loads((folder / "facts.json").read_text(encoding="utf-8"))
-    return Tables(
-        scores=pd.read_csv(folder / "scores.csv"),
-        curves=pd.read_csv(folder / "curves.csv"),
-        reference=pd.read_csv(folder / "reference.csv"),
-        n_train=facts["n_train"],
-        n_test=facts["n_test"],
-    )
-
-
-TOYS = ("toy", "delta", "pointwise", "cost")
-# "variability" uses the splits of the four regression sets and runs those that are missing.
-EXPERIMENTS = (*TOYS, *DATA_SETS, "variability", "all")
-
-# The schema of `summary.json`; new names may be added under the same number.
-SCHEMA = "gpsift-reproduction/1"
-
-# Each experiment has one in its folder.
-CHECKPOINT = "checkpoint.sqlite"
-
-Report = Callable[[str], None]
-
-
-def run(experiment: str, settings: Settings, report: Report = print) -> Path:
-    """Run one experiment, or all; return the path of the summary."""
-    if experiment not in EXPERIMENTS:
-        raise ValueError(f"There is no experiment {experiment!r}; there are {', '.join(EXPERIMENTS)}.")
-    settings.out.mkdir(parents=True, exist_ok=True)
-    for name in _parts(experiment, settings):
-        began = time.perf_counter()
-        folder = settings.out / name
-        folder.mkdir(exist_ok=True)
-        if not settings.resume:
-            (folder / CHECKPOINT).unlink(missing_ok=True)
-        (_run_data_set if name in DATA_SETS else _run_toy)(name, settings, folder)
-        report(f"{name}: done in {time.perf_counter() - began:.0f} s, tables and pictures in {folder}")
-    return summarise(settings.out, report)
-
-
-def _parts(experiment: str, settings: Settings) -> Sequence[str]:
-    if experiment == "all":
-        return (*TOYS, *DATA_SETS)
-    if experiment == "variability":
-        return tuple(name for name in claims.REGRESSIONS if read_splits(settings.out / name) is None)
-    return (experiment,)
-
-
-def _run_toy(name: str, settings: Settings, folder: Path) -> None:
-    if name == "pointwise":
-        table = experiments.run_pointwise(settings)
-        figures.save(figures.pointwise(table), folder, "pointwise")
-    elif name == "cost":
-        table = experiments.run_cost(settings)
-        figures.save(figures.cost(table), folder, "cost")
-    else:
-        work = replace(settings.work, checkpoint=folder / CHECKPOINT)
-        if name == "toy":
-            table = experiments.run_toys(settings, work)
-            figures.save(figures.toy_functions(), folder, "functions")
-            figures.save(figures.toy_scores(table, 8), folder, "relevance")
-            figures.save(figures.toy_scores(table, experiments.MANY_FEATURES), folder, "relevance-50")
-        else:
-            table = experiments.run_deltas(settings, work)
-            figures.save(figures.delta_scores(table), folder, "steps")
-    write_table(table, folder / f"{name}.csv")
-
-
-def _run_data_set(name: str, settings: Settings, folder: Path) -> None:
-    options: dict[str, Any] = {"folder": settings.folder}
-    if name == "automobile":
-        options["coding"] = settings.coding
-    if name == "crime":
-        options["log_target"] = settings.log_crime
-    if settings.limited("nuts_splits") > 0 and importlib.util.find_spec("nutpie") is None:  # now, not after an hour
-        raise ImportError(
-            "The full model is sampled by nutpie: pip install 'gpsift[nuts]', or leave it out: --sampled 0."
-        )
-    dataset = load(name, **options)
-    began = time.perf_counter()
-    tables = experiments.run_splits(dataset, settings, replace(settings.work, checkpoint=folder / CHECKPOINT))
-    facts = {
-        "seconds of this run": round(time.perf_counter() - began, 1),
-        "prior": settings.prior,
-        "covariance": settings.covariance,
-        "jobs": settings.work.jobs,
-        "splits": int(tables.curves.split.nunique()),
-    }
-    write_splits(tables, folder, facts)
-    metrics = ("mlpd", "mse") if name != "pima" else ("mlpd", *claims.CLASS_METRICS)
-    for metric in metrics:
-        figures.save(figures.curves({name: tables}, metric), folder, metric)
-    if set(experiments.EXTRA) & set(tables.curves.method):
-        figures.save(figures.curves({name: tables}, "mlpd", extra=True), folder, "mlpd-with-projection-and-rate")
-    figures.save(figures.entropies({name: tables}), folder, "entropy")
-    figures.save(figures.ranks(name, tables), folder, "ranks")
+    facts = read_facts(folder)
+    tables = {name: pd.read_csv(folder / f"{name}.csv") for name in TABLES}
+    return Tables(**tables, n_train=facts["n_train"], n_test=facts["n_test"])
 
 
 def summarise(out: Path, report: Report = print) -> Path:
     """Decide all claims for which there are tables, and write `summary.md` and `summary.json`."""
+    verdicts: list[ClaimVerdict] = []
+    for name, decide in TOYS.items():
+        path = out / name / f"{name}.csv"
+        verdicts += decide(pd.read_csv(path)) if path.exists() else []
     found = {name: tables for name in DATA_SETS if (tables := read_splits(out / name)) is not None}
-    regressions = figures.regressions_of(found)
+    for name, tables in found.items():
+        verdicts += claims.curve_claims(name, tables) + claims.feature_claims(name, tables)
+    regressions = {name: found[name] for name in claims.REGRESSIONS if name in found}
+    verdicts += claims.variability_claims(regressions)
     if len(regressions) > 1:
         figures.save(figures.curves(regressions, "mlpd"), out, "figure-mlpd")
         figures.save(figures.curves(regressions, "mse"), out, "figure-mse")
         figures.save(figures.entropies(regressions), out, "figure-entropy")
-    verdicts = _toy_verdicts(out)
-    for name, tables in found.items():
-        verdicts += claims.curve_claims(name, tables) + claims.feature_claims(name, tables)
-    verdicts += claims.variability_claims(found) if regressions else []
     verdicts.sort(key=lambda verdict: (int(verdict.claim.split()[0]), verdict.claim))
-    facts = {name: json.loads((out / name / "facts.json").read_text(encoding="utf-8")) for name in found}
+    facts = {name: read_facts(out / name) for name in found}
     record = {
         "schema": SCHEMA,
         "claims": [asdict(verdict) for verdict in verdicts],
@@ -174,22 +176,7 @@ def summarise(out: Path, report: Report = print) -> Path:
     return out / "summary.md"
 
 
-def _toy_verdicts(out: Path) -> list[Verdict]:
-    rules = {
-        "toy": claims.toy_claims,
-        "delta": claims.delta_claims,
-        "pointwise": claims.pointwise_claims,
-        "cost": claims.cost_claims,
-    }
-    verdicts: list[Verdict] = []
-    for name, decide in rules.items():
-        table = read_table(out / name / f"{name}.csv")
-        if table is not None:
-            verdicts += decide(table)
-    return verdicts
-
-
-def _markdown(verdicts: Sequence[Verdict], found: Mapping[str, Tables], facts: Mapping[str, Any]) -> str:
+def _markdown(verdicts: Sequence[ClaimVerdict], found: Mapping[str, Tables], facts: Mapping[str, Any]) -> str:
     lines = ["# The paper's claims, decided", ""]
     if found:
         lines += ["| data set | p | rows | training rows | splits | seconds |", "|---|---|---|---|---|---|"]
