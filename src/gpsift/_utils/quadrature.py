@@ -4,8 +4,8 @@ Three families serve the package. Gauss rules with n nodes are exact for polynom
 (`gauss_legendre`, `gauss_hermite`, `gauss_beta`; others by `gauss_from_recurrence`). The trapezoidal rule
 converges exponentially for averages over a normal variable, whatever its error is limited by: with step h it errs by
 exp(-2 pi^2 / h^2) because of the normal density, and by exp(-2 pi d / h) because of a pole of the averaged function at
-distance d from the real axis (`normal_trapezoid`, `normal_blocks`, `peaked_nodes`, `lattice`). Where a lattice of
-several dimensions would be too large, a fixed scrambled Sobol sequence takes its place.
+distance d from the real axis (`normal_trapezoid`, `normal_blocks`, `peaked_nodes`, `lattice`; `gamma_nodes`). Where a
+lattice of several dimensions would be too large, a fixed scrambled Sobol sequence takes its place.
 
 Weights of averages over a normal variable add up to 1.
 
@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
-from scipy.special import gammaln, ndtri
+from scipy.special import gammainccinv, gammaincinv, gammaln, ndtri
 
 # Step and reach of the trapezoidal rule for averages of log p(y | f) over a normal f. Log densities have singularities
 # at a distance of pi (logistic) or 2.8 (probit) in f, so the step is bounded in f and the number of nodes doubles with
@@ -50,6 +50,8 @@ LOG2_SOBOL = 13
 # Nodes of each search for the interval where a log-concave integrand matters, and how often it is narrowed.
 INTERVAL_NODES = 65
 INTERVAL_SEARCHES = 2
+# The error of `gamma_nodes` over its geometric part, as seen for Matérn kernels and the rational quadratic.
+GAMMA_ERROR = 30.0
 
 
 @cache
@@ -107,6 +109,20 @@ def normal_trapezoid(n_nodes: int, reach: float) -> tuple[np.ndarray, np.ndarray
     """Even nodes from -reach to reach, and their weights for averages over a standard normal variable."""
     t = np.linspace(-reach, reach, n_nodes)
     return _read_only(t, normal_weights(t))
+
+
+def gamma_nodes(shape: float, n_nodes: int, largest_error: float) -> tuple[np.ndarray, np.ndarray] | None:
+    """Nodes, even in the logarithm, and weights for averages over g ~ Gamma(shape, 1); None where they are too few."""
+    # What lies beyond the ends is lost, and the trapezoidal rule is wrong by some exp(-pi^2 / step): the least of both.
+    tails = np.logspace(-15, -3, 49)
+    low, high = np.log(gammaincinv(shape, tails)), np.log(gammainccinv(shape, tails))
+    errors = np.maximum(tails, GAMMA_ERROR * np.exp(-(np.pi**2) * (n_nodes - 1) / (high - low)))
+    best = int(np.nanargmin(errors))
+    if not errors[best] <= largest_error:
+        return None
+    log_g = np.linspace(low[best], high[best], n_nodes)
+    weights = np.exp(shape * log_g - np.exp(log_g) - gammaln(shape))
+    return np.exp(log_g), weights / weights.sum()
 
 
 def normal_blocks(sd: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:

@@ -24,6 +24,7 @@ from gpsift._utils.linalg import total_product, zero_diagonal
 from gpsift._utils.parameter import Parameter
 from gpsift._utils.priors import InverseGamma, OnLogScale
 from gpsift.kernels.base import Pairs, Stationary
+from gpsift.kernels.products import ProductTerm
 
 # Points that are the same are looked for one by one where they are fewer than this share of all pairs.
 FEW_PAIRS = 0.1
@@ -90,6 +91,18 @@ class Radial(Stationary, ABC):
     @property
     def switches_features(self) -> bool:
         return not self.shared
+
+    @property
+    def mixture(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Squared exponentials whose sum the kernel is: multiples of the squared length-scale, and weights."""
+        return None
+
+    def product_terms(self, n_features: int) -> tuple[ProductTerm, ...] | None:
+        if self.mixture is None:
+            return None
+        lengthscale = np.broadcast_to(self.lengthscale, (n_features,))
+        terms = zip(*self.mixture, strict=True)
+        return tuple(ProductTerm(self.signal_var * weight, lengthscale * np.sqrt(times)) for times, weight in terms)
 
     @abstractmethod
     def value(self, s: Array) -> Array:
