@@ -22,8 +22,8 @@ from scipy.sparse.linalg import LinearOperator, cg
 # Products with the matrix, at most, as a share of the unknowns m: a product costs O(m^2), a factor O(m^3).
 MOST_PRODUCTS = 0.15
 LEAST_PRODUCTS = 60
-# Newton steps by products, at most; where they do not arrive, factors do. And how often a step is halved that does not
-# raise the log joint density.
+# Newton steps by products, at most; where they do not converge, factors do. And how often a step is halved that does
+# not raise the log joint density.
 MOST_BY_PRODUCTS = 30
 MAX_HALVINGS = 30
 # Accuracy of the first step by products, as a share of it; that of the others depends on what is left to gain. With
@@ -37,7 +37,7 @@ ROUNDING = 1e-6
 
 
 class NewtonStep(NamedTuple):
-    """A step in the weights, the gain that a quadratic promises, and its accuracy, None if a factor found the step."""
+    """A step in the weights, the gain of the quadratic, and its accuracy, None if a factor found the step."""
 
     direction: np.ndarray
     K_direction: np.ndarray
@@ -90,7 +90,7 @@ def newton_ascent(
         step = density.newton_step(a, f, None if iteration > MOST_BY_PRODUCTS else accuracy)
         accuracy = step.accuracy
         left = step.gain / max(1.0, abs(log_joint))
-        # The quadratic's gain foretells what is left; its step is still taken, and squares the error.
+        # The quadratic's gain predicts what is left; its step is still taken, and squares the error.
         if 0.0 <= left < tolerance and (accuracy is None or accuracy < FIRST_ACCURACY):
             return Mode(a + step.direction, f + step.K_direction, True, iteration)
         before = log_joint
@@ -139,7 +139,7 @@ def conjugate_gradients(
     size, shape = target.size, target.shape
     A = LinearOperator((size, size), matvec=lambda z: product(z.reshape(shape)).ravel(), dtype=target.dtype)
     most = max(LEAST_PRODUCTS, int(MOST_PRODUCTS * size))
-    # SciPy looks at the residual before each product, not after the last one.
+    # SciPy checks the residual before each product, not after the last one.
     z, info = cg(A, target.ravel(), rtol=accuracy, atol=0.0, maxiter=most + 1)
     return z.reshape(shape) if info == 0 else None
 

@@ -52,11 +52,11 @@ class ProductTerm:
     lengthscale: np.ndarray
 
     def varies_with(self, columns: Sequence[int]) -> bool:
-        """Whether it depends on any of these features."""
+        """Whether the term depends on any of these features."""
         return bool(np.isfinite(self.lengthscale[list(columns)]).any())
 
     def squared_distance(self, columns: Sequence[int], X: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        """Over some features, in length-scales: X (n, k) and Z (m, k) hold these columns only; an (n, m) array."""
+        """Return squared distances (n, m) over some features, in length-scales; X and Z hold these columns only."""
         total = np.zeros((len(X), len(Z)))
         for x, z, lengthscale in zip(X.T, Z.T, self.lengthscale[list(columns)], strict=True):
             if np.isfinite(lengthscale):

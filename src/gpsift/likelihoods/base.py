@@ -1,8 +1,8 @@
 """The interface of a likelihood p(y | f), with defaults by quadrature.
 
-A new likelihood defines `log_density`, `derivatives`, `conditional_moments`, `conditional_sample`, `conditional_cdf`,
-`latent_step` and `nodes`; everything else has a default. Moments, averages and predictive distributions follow by
-quadrature, and a likelihood overrides them where they have a closed form.
+A new likelihood defines `log_density`, `derivatives`, `conditional` (or its moments, draws and cdf), `latent_step` and
+`nodes`; everything else has a default. Moments, averages and predictive distributions follow by quadrature, and a
+likelihood overrides them where they have a closed form.
 """
 
 from __future__ import annotations
@@ -185,17 +185,23 @@ class Likelihood(Parameterized, ABC):
         """Return derivatives by the logarithm of each of `params`."""
         return []
 
-    @abstractmethod
+    def conditional(self, f: np.ndarray, size: np.ndarray) -> Distribution:
+        """Return the distribution of y given f; a likelihood without one overrides `conditional_...` below."""
+        raise NotImplementedError(f"{type(self).__name__} says nothing of the distribution of y given f.")
+
     def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return E[y | f] and Var[y | f]."""
+        given = self.conditional(f, size)
+        return given.mean, given.var
 
-    @abstractmethod
     def conditional_sample(self, f: np.ndarray, size: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Draw one observation for each latent value."""
+        given = self.conditional(f.ravel(), np.broadcast_to(size, f.shape).ravel())
+        return given.sample(1, rng).reshape(f.shape)
 
-    @abstractmethod
     def conditional_cdf(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
         """Return P(Y <= y | f)."""
+        return self.conditional(f, size).cdf(y)
 
     @abstractmethod
     def latent_step(self, f: np.ndarray, size: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from gpsift._utils.quadrature import softmax_nodes
 from gpsift._utils.text import join_names
 from gpsift.likelihoods.base import Derivatives, Likelihood, no_count
 from gpsift.likelihoods.distributions import log1p_excess
-from gpsift.likelihoods.distributions.classes import SeveralClasses
+from gpsift.likelihoods.distributions.classes import Categorical, SeveralClasses
 
 # A latent variance of 0 becomes this share of the squared spread of the latent means.
 SMALLEST_VAR = 1e-14
@@ -89,7 +89,6 @@ class Softmax(Likelihood):
         return self if self.n_classes is not None else replace(self, n_classes=int(y.max()) + 1)
 
     def indicators(self, y: np.ndarray) -> np.ndarray:
-        """1 for the class of each observation, 0 for the others, (n, C)."""
         return (y[..., None] == np.arange(self.n_latent)).astype(float)
 
     def level_fit(self, y: np.ndarray, size: np.ndarray) -> tuple[Likelihood, np.ndarray]:
@@ -107,17 +106,12 @@ class Softmax(Likelihood):
         slope = s * (1.0 - s)
         return Derivatives((y[..., None] == np.arange(f.shape[-1])) - s, -slope, -slope * (1.0 - 2.0 * s))
 
-    def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of the indicator of each class, (n, C) each."""
-        s = softmax(f, axis=-1)
-        return s, s * (1.0 - s)
+    def conditional(self, f: np.ndarray, size: np.ndarray) -> Categorical:
+        return Categorical(softmax(f, axis=-1))
 
     def conditional_sample(self, f: np.ndarray, size: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         # The largest of f_c + Gumbel noise is class c with probability s_c.
         return np.argmax(f + rng.gumbel(size=f.shape), axis=-1).astype(float)
-
-    def conditional_cdf(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
-        return np.sum(softmax(f, axis=-1) * (np.arange(f.shape[-1]) <= y[..., None]), axis=-1)
 
     def latent_step(self, f: np.ndarray, size: np.ndarray) -> np.ndarray:
         return np.full(f.shape[:-1], 0.5)
