@@ -55,10 +55,10 @@ class LatentDensity(Protocol):
         """K b, of the shape of b."""
 
     def newton_step(self, a: np.ndarray, f: np.ndarray, accuracy: float | None) -> NewtonStep:
-        """The step to the maximum of the quadratic around f, by products to this accuracy if one is given."""
+        """Find the step to the maximum of the quadratic around f, by products to this accuracy if one is given."""
 
     def newton_weights(self, f: np.ndarray, accuracy: float) -> np.ndarray | None:
-        """The weights at the maximum of the quadratic around any f; None where products take too long."""
+        """Find the weights at the maximum of the quadratic around any f; None where products take too long."""
 
 
 class Point(NamedTuple):
@@ -105,7 +105,7 @@ def newton_ascent(
 
 
 def after_a_step(density: LatentDensity, near: np.ndarray, otherwise: Point) -> Point:
-    """The point after a Newton step from any latent values, unless the log joint density is higher otherwise."""
+    """Take a Newton step from any latent values; return `otherwise` where the log joint density is higher there."""
     a = density.newton_weights(near, FIRST_ACCURACY)
     if a is None:
         return otherwise
@@ -115,7 +115,7 @@ def after_a_step(density: LatentDensity, near: np.ndarray, otherwise: Point) -> 
 
 
 def backtracking(density: LatentDensity, here: Point, step: NewtonStep) -> Point:
-    """The point after the first of the steps 1, 1/2, 1/4, ... that does not lower the log joint density, or `here`."""
+    """Take the first of the steps 1, 1/2, 1/4, ... that does not lower the log joint density, or none."""
     for halving in range(MAX_HALVINGS):
         a, f = here.a + 0.5**halving * step.direction, here.f + 0.5**halving * step.K_direction
         log_joint = density.log_joint(a, f)
@@ -127,7 +127,7 @@ def backtracking(density: LatentDensity, here: Point, step: NewtonStep) -> Point
 def conjugate_gradients(
     product: Callable[[np.ndarray], np.ndarray], target: np.ndarray, accuracy: float
 ) -> np.ndarray | None:
-    """The z with A z = target to an accuracy, as a share of the target's length; None where that takes too long.
+    """Solve A z = target to an accuracy, as a share of the target's length; return None where that takes too long.
 
     Parameters
     ----------
@@ -145,12 +145,12 @@ def conjugate_gradients(
 
 
 def symv(K: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """K b for a symmetric K, of which one triangle is read."""
+    """Return K b for a symmetric K, of which one triangle is read."""
     return blas.dsymv(1.0, K.T, b)
 
 
 def anderson_shares(residuals: np.ndarray) -> np.ndarray:
-    """Shares g, (k - 1,), of the differences between the last k steps, whose residuals are given, (k, d).
+    """Return shares g, (k - 1,), of the differences between the last k steps, whose residuals are given, (k, d).
 
     A residual is the move from the place where a step starts to where it leads. Without the mixture g^T of the
     differences between residuals, the last one is shortest: if all were linear in the places, the last place less the

@@ -24,7 +24,7 @@ class Prior(ABC):
 
     @abstractmethod
     def log_density(self, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """log p of each value, or of all of them together, and the derivative with respect to log(value)."""
+        """Return log p of each value, or of all together, and the derivative with respect to log(value)."""
 
 
 class PositiveParameters(Prior):

@@ -59,7 +59,7 @@ class Pairs(ABC):
 
 @dataclass(frozen=True)
 class Kernel(Parameterized, ABC):
-    """A covariance function. Its hyperparameters, fields declared in `PARAMS`, are positive and searched on log scale.
+    """A covariance function, whose hyperparameters are positive.
 
     `Stationary` knows the diagonal of a kernel whose prior variance is the same everywhere.
     """
@@ -70,32 +70,6 @@ class Kernel(Parameterized, ABC):
     def title(self) -> str:
         """The name of the kernel, such as "squared exponential + constant"."""
         return self.TITLE
-
-    @property
-    def values(self) -> dict[str, Any]:
-        """The hyperparameters by name."""
-        return {parameter.name: getattr(self, parameter.name) for parameter in self.PARAMS}
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """The declaration of each entry of `log_params`."""
-        sizes = [np.size(value) for value in self.values.values()]
-        return tuple(parameter for parameter, size in zip(self.PARAMS, sizes, strict=True) for _ in range(size))
-
-    @property
-    def log_params(self) -> np.ndarray:
-        """Logarithms of all hyperparameters as one vector."""
-        with np.errstate(divide="ignore"):  # a variance of 0 switches a feature off, as an infinite length-scale does
-            return np.log(np.concatenate([np.ravel(value) for value in self.values.values()]))
-
-    def with_log_params(self, log_params: np.ndarray) -> Self:
-        """Return the kernel with other values of its hyperparameters."""
-        values, taken = self.values, 0
-        for name, own in self.values.items():
-            value = np.exp(log_params[taken : taken + np.size(own)])
-            values[name] = value if np.ndim(own) else float(value[0])
-            taken += value.size
-        return replace(self, **values)
 
     def with_values(self, values: Mapping[str, Any]) -> Self:
         """Return the kernel with the named hyperparameters replaced; names that it does not have are ignored."""

@@ -63,7 +63,7 @@ class Linear(Kernel):
         return np.array(np.broadcast_to(self.linear_var, (n_features,)))
 
     def slope_var(self, X: Array) -> Array:
-        """One variance for each feature, as an array where X lives."""
+        """Return one variance for each feature, as an array where X lives."""
         return like(X, np.broadcast_to(self.linear_var, (X.shape[1],)))
 
     def between(self, X: Array, Z: Array) -> Pairs:

@@ -64,7 +64,7 @@ class ProductTerm:
         return total
 
     def excess(self, columns: Sequence[int], X: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        """The factors of some features together, less 1: for long length-scales that is what digits are needed of."""
+        """Return the factors of some features together, less 1, which keeps digits for long length-scales."""
         distance = self.squared_distance(columns, X, Z)
         distance *= -0.5
         return np.expm1(distance, out=distance)
@@ -92,12 +92,12 @@ def fewer_terms(times: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.
 
 @cache
 def matern_mixture(order: float) -> tuple[np.ndarray, np.ndarray] | None:
-    """Multiples of the squared length-scale, and weights, of the squared exponentials that make a Matern kernel."""
+    """Return multiples of the squared length-scale, and weights, of squared exponentials that make a Matérn kernel."""
     nodes = gamma_nodes(order, N_NODES, LARGEST_ERROR)
     return nodes and fewer_terms(nodes[0] / order, nodes[1])
 
 
 def rational_quadratic_mixture(shape: float) -> tuple[np.ndarray, np.ndarray] | None:
-    """Multiples and weights of the squared exponentials that make a rational quadratic kernel."""
+    """Return multiples and weights of squared exponentials that make a rational quadratic kernel."""
     nodes = gamma_nodes(shape, N_NODES, LARGEST_ERROR)
     return nodes and fewer_terms(shape / nodes[0], nodes[1])

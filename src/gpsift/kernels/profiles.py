@@ -89,7 +89,7 @@ def expanded_exponential_sums(K: Array, w: Array, z: Array, tau: Array, reach: f
 
 
 def chebyshev_terms(rate: float) -> int:
-    """How many terms expand exp(rate t), -1 <= t <= 1, to rounding error relative to its smallest value."""
+    """Count the terms that expand exp(rate t), -1 <= t <= 1, to rounding error relative to its smallest value."""
     # The r-th coefficient is 2 I_r(rate) <= 2 (rate / 2)^r exp(rate^2 / 4 / (r + 1)) / r!.
     tail, n_terms = 1.0, 0
     while tail > 1e-17 * math.exp(-min(rate, LARGEST_EXPONENT)) and n_terms <= MAX_TERMS:

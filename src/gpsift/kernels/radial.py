@@ -225,7 +225,7 @@ class RadialPairs(Pairs):
 
 
 def without_rounding(s: Array, x: Array, z: Array) -> Array:
-    """Squared distances, zero below the rounding error of their parts |x|^2 (n, 1) and |z|^2 (m, 1).
+    """Set squared distances to zero below the rounding error of their parts |x|^2 (n, 1) and |z|^2 (m, 1).
 
     The slope of Matern 3/2 goes with their root.
     """

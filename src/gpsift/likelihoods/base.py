@@ -8,12 +8,12 @@ likelihood overrides them where they have a closed form.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple, NoReturn, Self
 
 import numpy as np
 
-from gpsift._utils.parameter import Parameter, Parameterized
+from gpsift._utils.parameter import Parameterized
 from gpsift._utils.quadrature import normal_blocks, peaked_nodes
 from gpsift.likelihoods.distributions import Distribution
 from gpsift.likelihoods.mixture import LatentMixture
@@ -80,14 +80,9 @@ class Likelihood(Parameterized, ABC):
     default_inference: ClassVar[Literal["exact", "ep", "laplace"]] = "laplace"  # for rows that fit into memory
 
     @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """The hyperparameters that a search moves: all that the class declares, unless they are known."""
-        return self.PARAMS
-
-    @property
     def params(self) -> tuple[str, ...]:
         """Names of the hyperparameters that a search moves."""
-        return tuple(parameter.name for parameter in self.parameters)
+        return tuple(self.values)
 
     @property
     def n_latent(self) -> int:
@@ -121,14 +116,6 @@ class Likelihood(Parameterized, ABC):
     def for_target(self, y: np.ndarray) -> Self:
         """Return the likelihood with what depends on the observations, such as the number of classes."""
         return self
-
-    @property
-    def log_params(self) -> np.ndarray:
-        return np.log([getattr(self, name) for name in self.params]) if self.params else np.empty(0)
-
-    def with_log_params(self, log_params: np.ndarray) -> Self:
-        values = zip(self.params, np.exp(log_params), strict=True)
-        return replace(self, **{name: float(value) for name, value in values})
 
     def __post_init__(self) -> None:
         for name in (parameter.name for parameter in self.PARAMS):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -55,8 +55,8 @@ class Gaussian(Likelihood):
         return np.ndim(self.noise_var) > 0
 
     @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        return () if self.knows_noise else self.PARAMS
+    def values(self) -> dict[str, Any]:
+        return {} if self.knows_noise else super().values
 
     def with_noise_var(self, noise_var: float | np.ndarray) -> Gaussian:
         return Gaussian(noise_var)

@@ -12,7 +12,7 @@ from scipy.special import digamma, expit, gammainccinv, gammaincinv, gammaln
 
 from gpsift._utils.parameter import Parameter
 from gpsift._utils.priors import InverseGamma
-from gpsift._utils.quadrature import gauss_legendre
+from gpsift._utils.quadrature import gauss_legendre_log
 from gpsift.likelihoods import distributions
 from gpsift.likelihoods.base import Derivatives, Expected, Likelihood, ParamDerivatives, no_count
 
@@ -44,10 +44,8 @@ def count_nodes(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarr
     single = np.broadcast_to(np.arange(float(SINGLE)), (n, SINGLE))
     start = np.log(np.maximum(np.floor(low), SINGLE) - 0.5)
     stop = np.log(np.maximum(np.ceil(high), SINGLE) + 0.5)
-    t, w = gauss_legendre(PANEL)
-    half = 0.5 * (stop - start)[:, None]
-    y = np.exp(start[:, None] + half * (t + 1.0))
-    beyond = np.where(high[:, None] >= SINGLE, half * w * y, 0.0)
+    y, weights = gauss_legendre_log(PANEL, start, stop)
+    beyond = np.where(high[:, None] >= SINGLE, weights, 0.0)
     return np.concatenate([single, y], axis=1), np.concatenate([np.ones((n, SINGLE)), beyond], axis=1)
 
 
@@ -233,7 +231,4 @@ class Gamma(Likelihood):
         k = self.gamma_shape
         start = mean - TAIL * sd + np.log(gammaincinv(k, 1e-15) / k)
         stop = mean + TAIL * sd + np.log(gammainccinv(k, 1e-15) / k)
-        t, w = gauss_legendre(GAMMA_PANEL)
-        half = 0.5 * (stop - start)[:, None]
-        y = np.exp(start[:, None] + half * (t + 1.0))
-        return y, half * w * y
+        return gauss_legendre_log(GAMMA_PANEL, start, stop)

@@ -206,7 +206,7 @@ class StudentTMixture(LatentMixture):
         return [hermite({j: r**j * averages[(k + j) // 2] for j in range(k, -1, -2)}) for k in range(1, order + 1)]
 
     def _normals(self, rows: np.ndarray, y: np.ndarray, *, beyond: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Log weights (h,) and variances (rows, h) of normal distributions whose mixture is p at y, or `beyond` y."""
+        """Return log weights (h,) and variances (rows, h) of normals whose mixture is p at y, or `beyond` y."""
         df, noise_var = self.likelihood.df, self.likelihood.noise_scale**2
         squared, var = (y - self.latent_mean[rows][:, None]) ** 2, self.latent_var[rows][:, None]
         # The smallest g that counts. Given y it has a Gamma((df + 1) / 2, (df + r^2 / s^2) / 2) distribution if v = 0,

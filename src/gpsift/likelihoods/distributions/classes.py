@@ -83,7 +83,7 @@ class Bernoulli(TwoClasses):
 
 
 def bernoulli_kl_of_change(p: np.ndarray, q: np.ndarray, change: np.ndarray) -> np.ndarray:
-    """KL to a Bernoulli distribution whose probability p = 1 - q has changed; p and q both given, for their digits."""
+    """Return the KL to a Bernoulli distribution whose probability p = 1 - q has changed."""
     # A probability that has underflowed to 0 takes its change with it.
     return p * log1p_excess(change / np.maximum(p, TINY)) + q * log1p_excess(-change / np.maximum(q, TINY))
 

@@ -149,7 +149,7 @@ class StudentT(Distribution):
 
 
 def beta_nodes(df: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of expectations over Beta(1/2, df/2), along a new last axis."""
+    """Return nodes and weights of expectations over Beta(1/2, df/2), along a new last axis."""
     values, index = np.unique(np.asarray(df, dtype=float), return_inverse=True)
     rules = [gauss_beta(N_NODES, 0.5, 0.5 * df) for df in values]
     x, weights = (np.stack(rows) for rows in zip(*rules, strict=True))

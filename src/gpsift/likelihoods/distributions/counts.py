@@ -198,7 +198,7 @@ def log_power(share: np.ndarray, rest: np.ndarray, power: np.ndarray) -> np.ndar
 
 
 def incomplete_beta(a: np.ndarray, b: np.ndarray, x: np.ndarray, rest: np.ndarray) -> np.ndarray:
-    """The regularised I_x(a, b), rest = 1 - x, from whichever of the two is smaller and so has more digits."""
+    """Return the regularised I_x(a, b), rest = 1 - x, from the smaller of the two, which has more digits."""
     # With a = 1e12 and x = 1 - 3e-13, a cdf is off by 2e-5 otherwise.
     is_small = np.broadcast_to(x < rest, np.broadcast_shapes(np.shape(a), np.shape(b), np.shape(x)))
     found = np.empty(is_small.shape)
@@ -208,10 +208,10 @@ def incomplete_beta(a: np.ndarray, b: np.ndarray, x: np.ndarray, rest: np.ndarra
 
 
 def is_count(y: np.ndarray) -> np.ndarray:
-    """Which values are whole and not negative."""
+    """Mark the values that are whole and not negative."""
     return (y >= 0) & (np.floor(y) == y)
 
 
 def column(parameter: np.ndarray) -> np.ndarray:
-    """A parameter beside gradients (n, p): (n, 1), or (1, 1) for a number."""
+    """Reshape a parameter for products with gradients (n, p): to (n, 1), or (1, 1) for a number."""
     return np.reshape(parameter, (-1, 1))

@@ -62,7 +62,7 @@ def gaussian_kl(mean_p: Array, var_p: Array, mean_q: Array, var_q: Array) -> Arr
 
 
 def gaussian_kl_of_change(var: Array, mean_change: Array, var_change: Array) -> tuple[Array, Array]:
-    """KL(N(m, v) || N(m + mean_change, v + var_change)) as what the mean and what the variance contribute.
+    """Return KL(N(m, v) || N(m + mean_change, v + var_change)) as what the mean and what the variance contribute.
 
     Taking the changes instead of two distributions keeps the digits that a subtraction of nearly equal predictions
     loses.
@@ -72,7 +72,7 @@ def gaussian_kl_of_change(var: Array, mean_change: Array, var_change: Array) -> 
 
 
 def gaussian_metric(var: Array, mean_gradient: Array, var_gradient: Array) -> tuple[Array, Array]:
-    """The two terms of the Fisher metric of N(m, v): (dm)^2 / v and (dv)^2 / (2 v^2)."""
+    """Return the two terms of the Fisher metric of N(m, v): (dm)^2 / v and (dv)^2 / (2 v^2)."""
     return mean_gradient**2 / var, 0.5 * (var_gradient / var) ** 2
 
 
@@ -99,20 +99,20 @@ class MultivariateNormal(Distribution):
         return np.linalg.cholesky(self.cov)
 
     def log_density(self, y: np.ndarray) -> np.ndarray:
-        """Joint log density of the outputs (n, D) at each point, (n,)."""
+        """Return the joint log density of the outputs (n, D) at each point, (n,)."""
         z = np.linalg.solve(self.L, (y - self.mean)[:, :, None])[:, :, 0]
         log_scales = np.sum(np.log(np.diagonal(self.L, axis1=1, axis2=2)), axis=1)
         return -0.5 * np.sum(z**2, axis=1) - log_scales - 0.5 * self.mean.shape[1] * np.log(2.0 * np.pi)
 
     def cdf(self, y: np.ndarray) -> np.ndarray:
-        """P(Y_id <= y_id) of each output by itself, (n, D)."""
+        """Return P(Y_id <= y_id) of each output by itself, (n, D)."""
         return ndtr((y - self.mean) / np.sqrt(self.var))
 
     def quantile_at(self, probability: float) -> np.ndarray:
         return self.mean + np.sqrt(self.var) * ndtri(probability)
 
     def sample(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Draws (n_draws, n, D), independent between points."""
+        """Draw (n_draws, n, D) outputs, independent between points."""
         z = rng.standard_normal((n_draws, *self.mean.shape, 1))
         return self.mean + (self.L @ z)[..., 0]
 
