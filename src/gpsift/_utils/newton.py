@@ -129,12 +129,7 @@ def conjugate_gradients(
 ) -> np.ndarray | None:
     """Solve A z = target to an accuracy, as a share of the target's length; return None where that takes too long.
 
-    Parameters
-    ----------
-    product : function
-        z -> A z of a symmetric positive definite A; z and the target are arrays of the same shape, which may be any.
-    target : array
-    accuracy : float
+    `product` returns A z for a symmetric positive definite A; z has the shape of the target, which may be any.
     """
     size, shape = target.size, target.shape
     A = LinearOperator((size, size), matvec=lambda z: product(z.reshape(shape)).ravel(), dtype=target.dtype)

@@ -40,16 +40,10 @@ COMPARED = np.concatenate([[0.0], np.logspace(-5, 6, 160)])
 
 @dataclass(frozen=True, eq=False)
 class ProductTerm:
-    """variance prod_j exp(-((x_j - z_j) / lengthscale_j)^2 / 2); features without a part have infinite length-scales.
-
-    Parameters
-    ----------
-    variance : float
-    lengthscale : array (p,)
-    """
+    """variance prod_j exp(-((x_j - z_j) / lengthscale_j)^2 / 2); an infinite length-scale takes its feature out."""
 
     variance: float
-    lengthscale: np.ndarray
+    lengthscale: np.ndarray  # (p,)
 
     def varies_with(self, columns: Sequence[int]) -> bool:
         """Whether the term depends on any of these features."""

@@ -98,10 +98,10 @@ class Radial(Stationary, ABC):
         return None
 
     def product_terms(self, n_features: int) -> tuple[ProductTerm, ...] | None:
-        if self.mixture is None:
+        mixture, lengthscale = self.mixture, np.broadcast_to(self.lengthscale, (n_features,))
+        if mixture is None:
             return None
-        lengthscale = np.broadcast_to(self.lengthscale, (n_features,))
-        terms = zip(*self.mixture, strict=True)
+        terms = zip(*mixture, strict=True)
         return tuple(ProductTerm(self.signal_var * weight, lengthscale * np.sqrt(times)) for times, weight in terms)
 
     @abstractmethod
@@ -243,7 +243,7 @@ def without_rounding(s: Array, x: Array, z: Array) -> Array:
 
 
 class SwitchedOffPairs(Pairs):
-    """Pairs of points that see the columns `active`, for a kernel that has a length-scale for each of `n_features`."""
+    """Pairs of points over the columns `active`, for a kernel that has a length-scale for each of `n_features`."""
 
     def __init__(self, pairs: Pairs, active: Sequence[int], n_features: int):
         self.pairs, self.K = pairs, pairs.K

@@ -28,14 +28,7 @@ NEAR_CHANGE = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Gamma(Distribution):
-    """Positive values with the given means m and variances m^2 / shape.
-
-    Parameters
-    ----------
-    mean : (n,)
-        The parameter that varies.
-    shape : (n,) or a number
-    """
+    """Positive values with the given means m, (n,), and variances m^2 / shape, (n,) or a number."""
 
     VARYING: ClassVar = ("mean",)
 
@@ -77,14 +70,9 @@ class Gamma(Distribution):
 
 @dataclass(frozen=True, eq=False)
 class StudentT(Distribution):
-    """Student's t around `mean`, stretched by `scale`.
+    """Student's t around `mean`, stretched by `scale`, (n,) each, with df degrees of freedom, (n,) or a number.
 
-    Parameters
-    ----------
-    mean, scale : (n,)
-        The parameters that vary. The scale is no standard deviation: the variance is scale^2 df / (df - 2).
-    df : (n,) or a number
-        Degrees of freedom. The variance is infinite up to 2; `mean` is the median up to 1.
+    The variance is scale^2 df / (df - 2), and infinite up to df = 2; `mean` is the median up to df = 1.
     """
 
     VARYING: ClassVar = ("mean", "scale")

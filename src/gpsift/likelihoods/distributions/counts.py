@@ -35,22 +35,13 @@ def share_metric(share: np.ndarray, gradient: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Binomial(Distribution):
-    """Successes out of `trials`, each with the given probability.
-
-    Parameters
-    ----------
-    trials : (n,) or a number
-    probability : (n,)
-        The parameter that varies.
-    failure : (n,), optional
-        1 - probability, where it is known to more digits than the subtraction leaves near 0.
-    """
+    """Successes out of `trials`, (n,) or a number, each with the given probability, (n,)."""
 
     VARYING: ClassVar = ("probability",)
 
     trials: np.ndarray
     probability: np.ndarray
-    failure: np.ndarray | None = None
+    failure: np.ndarray | None = None  # 1 - probability, where it is known to more digits than subtraction leaves
 
     @property
     def complement(self) -> np.ndarray:
@@ -138,15 +129,7 @@ class Poisson(Distribution):
 
 @dataclass(frozen=True, eq=False)
 class NegativeBinomial(Distribution):
-    """Counts with the given means m and variances m + m^2 / concentration.
-
-    Parameters
-    ----------
-    mean : (n,)
-        The parameter that varies.
-    concentration : (n,) or a number
-        Poisson counts are the limit of large ones.
-    """
+    """Counts with the given means m, (n,), and variances m + m^2 / concentration, (n,) or a number."""
 
     VARYING: ClassVar = ("mean",)
 
