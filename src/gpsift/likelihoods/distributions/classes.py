@@ -6,7 +6,6 @@ KL = p E(d / p) + (1 - p) E(-d / (1 - p)) with E(u) = u - log(1 + u).
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -25,15 +24,8 @@ TINY = 1e-300
 class TwoClasses(Distribution):
     """A distribution of two classes by the probabilities of both, each on its own for its digits near 0."""
 
-    @property
-    @abstractmethod
-    def probability(self) -> np.ndarray:
-        """P(y = 1), (n,)."""
-
-    @property
-    @abstractmethod
-    def complement(self) -> np.ndarray:
-        """P(y = 0), (n,)."""
+    probability: Array  # P(y = 1), (n,)
+    complement: Array  # P(y = 0), (n,)
 
     @property
     def mean(self) -> np.ndarray:
