@@ -2,7 +2,7 @@ r"""Newton's method for the mode of a latent posterior, and Anderson's accelerat
 
 The mode maximises log p(y | f) - a^T f / 2 over weights a, with f = K a. A Newton step is found by conjugate gradients,
 which need products with K only, O(m^2) each, or by a Cholesky factor, O(m^3). The ascent starts with the first, raises
-their accuracy as it comes near, and goes over to factors where products do not raise the log joint density any more.
+their accuracy near the mode, and changes to factors where products do not raise the log joint density any more.
 
 References
 ----------

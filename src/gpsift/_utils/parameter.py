@@ -93,7 +93,7 @@ class Parameterized:
     Attributes
     ----------
     PARAMS : tuple of Parameter
-        One for each hyperparameter, which is a field of that name. A name alone stands for the declaration that a base
+        One for each hyperparameter, which is a field of that name. A name alone means the declaration that a base
         class has, or for `Parameter(name)`.
     """
 

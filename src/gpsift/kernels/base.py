@@ -61,7 +61,7 @@ class Pairs(ABC):
 class Kernel(Parameterized, ABC):
     """A covariance function, whose hyperparameters are positive.
 
-    `Stationary` knows the diagonal of a kernel whose prior variance is the same everywhere.
+    A kernel with the same prior variance everywhere inherits `Stationary`, which has all about its diagonal.
     """
 
     TITLE: ClassVar[str]

@@ -26,7 +26,7 @@ from gpsift._utils.priors import InverseGamma, OnLogScale
 from gpsift.kernels.base import Pairs, Stationary
 from gpsift.kernels.products import ProductTerm
 
-# Points that are the same are looked for one by one where they are fewer than this share of all pairs.
+# Equal points are handled one by one where they are fewer than this share of all pairs.
 FEW_PAIRS = 0.1
 
 
@@ -76,7 +76,7 @@ class Radial(Stationary, ABC):
     PARAMS: ClassVar[tuple[Parameter, ...]] = (LENGTHSCALE, SIGNAL_VAR)
 
     def for_features(self, n_features: int) -> Self:
-        # Standardised points in p dimensions are about sqrt(2 p) apart: a start of sqrt(p) sees all of them.
+        # Standardised points in p dimensions are about sqrt(2 p) apart: a start of sqrt(p) correlates all of them.
         value = np.sqrt(n_features) if self.lengthscale is None else self.lengthscale
         if self.shared and np.ndim(value):
             raise ValueError(f"`lengthscale` has shape {np.shape(value)} but `shared=True` needs one number.")

@@ -21,7 +21,7 @@ from gpsift.likelihoods.mixture import LatentMixture
 # exp() of a latent value, and its square, stay finite; from there Newton's method returns about one unit a step.
 LARGEST_LATENT = 300.0
 MAX_NEWTON_STEPS = 400
-# Below this standard deviation the slope in t says less of the curvature than the curvature itself.
+# Below this standard deviation the slope in t is a worse estimate of the curvature than the curvature itself.
 SMALL_SD = 1e-3
 
 

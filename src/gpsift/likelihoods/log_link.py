@@ -21,7 +21,7 @@ SINGLE = 256
 PANEL = 160
 # Latent values this many standard deviations away and more are left out of sums over counts.
 TAIL = 7.0
-# A concentration from which on a limit stands in for differences of large logarithms.
+# A concentration from which on a limit replaces differences of large logarithms.
 NEARLY_POISSON = 1e7
 # Nodes of a Gauss-Legendre rule for gamma observations, and the latent standard deviations that it covers.
 GAMMA_PANEL = 256

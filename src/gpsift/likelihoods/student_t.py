@@ -29,7 +29,7 @@ from gpsift.likelihoods.mixture import Expansion, Given, LatentMixture, hermite
 # 1e3 and latent standard deviations from 1e-3 to 1e3 of the noise scale.
 BEND = 3.0
 SPACING = 0.1
-# Degrees of freedom from which on a limit stands in for differences of large logarithms.
+# Degrees of freedom from which on a limit replaces differences of large logarithms.
 NEARLY_NORMAL = 1e7
 # Step in u, and its largest share of the standard deviation of u: right to 1e-9 for df from 0.5 to infinity.
 STEP = 0.35
