@@ -2,7 +2,7 @@ from . import adapters as adapters
 from . import kernels as kernels
 from . import likelihoods as likelihoods
 from . import relevance as relevance
-from ._utils.parallel.work import Work as Work
+from ._utils.parallel import Work as Work
 from ._utils.parameter import Parameter as Parameter
 from ._utils.priors import GammaPrior as GammaPrior
 from ._utils.priors import HalfT as HalfT

@@ -411,7 +411,7 @@ class TestCheckpoint:
     def test_a_killed_search_goes_on_to_the_same_path(self, tmp_path):
         script = (
             "import sys, numpy as np, gpsift as gs\n"
-            "from gpsift._utils.parallel.checkpoint import Checkpoint\n"
+            "from gpsift._utils.parallel import Checkpoint\n"
             "put = Checkpoint.put\n"
             "Checkpoint.put = lambda self, key, result: (put(self, key, result), print(key, flush=True))\n"
             "rng = np.random.default_rng(1)\n"

@@ -47,25 +47,20 @@ def is_numpy(a: Array) -> bool:
 
 def cholesky(A: Array, *, overwrite: bool = False) -> Array:
     """Return lower triangular L with L L^T = A; raise `NotPositiveDefinite` when there is none."""
+    info = 0
     if is_numpy(A):
         L, info = factorise(A, overwrite=overwrite)
-        if info != 0 or not np.isfinite(L[-1, -1]):
-            raise NotPositiveDefinite(f"leading minor {info} of {A.shape[0]} is not positive")
-        return L
-    if array_api_compat.is_torch_array(A):
+    elif array_api_compat.is_torch_array(A):
         import torch
 
         L, info = torch.linalg.cholesky_ex(A)
-        if int(info) != 0 or not bool(torch.isfinite(L[-1, -1])):
-            raise NotPositiveDefinite(f"leading minor {int(info)} of {A.shape[0]} is not positive")
-        return L
-    xp = namespace(A)
-    try:
-        L = xp.linalg.cholesky(A)
-    except np.linalg.LinAlgError as error:
-        raise NotPositiveDefinite(str(error)) from error
-    if not bool(xp.isfinite(L[-1, -1])):
-        raise NotPositiveDefinite("the factor is not finite")
+    else:
+        try:
+            L = namespace(A).linalg.cholesky(A)
+        except np.linalg.LinAlgError as error:
+            raise NotPositiveDefinite(str(error)) from error
+    if int(info) != 0 or not bool(namespace(L).isfinite(L[-1, -1])):
+        raise NotPositiveDefinite(f"leading minor {int(info)} of {A.shape[0]} is not positive")
     return L
 
 

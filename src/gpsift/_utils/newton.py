@@ -2,7 +2,7 @@ r"""Newton's method for the mode of a latent posterior, and Anderson's accelerat
 
 The mode maximises log p(y | f) - a^T f / 2 over weights a, with f = K a. A Newton step is found by conjugate gradients,
 which need products with K only, O(m^2) each, or by a Cholesky factor, O(m^3). The ascent starts with the first, raises
-their accuracy as it comes near, and goes over to factors where products do not raise the log joint density any more.
+their accuracy near the mode, and changes to factors where products do not raise the log joint density any more.
 
 References
 ----------
@@ -22,8 +22,8 @@ from scipy.sparse.linalg import LinearOperator, cg
 # Products with the matrix, at most, as a share of the unknowns m: a product costs O(m^2), a factor O(m^3).
 MOST_PRODUCTS = 0.15
 LEAST_PRODUCTS = 60
-# Newton steps by products, at most; where they do not arrive, factors do. And how often a step is halved that does not
-# raise the log joint density.
+# Newton steps by products, at most; where they do not converge, factors do. And how often a step is halved that does
+# not raise the log joint density.
 MOST_BY_PRODUCTS = 30
 MAX_HALVINGS = 30
 # Accuracy of the first step by products, as a share of it; that of the others depends on what is left to gain. With
@@ -37,7 +37,7 @@ ROUNDING = 1e-6
 
 
 class NewtonStep(NamedTuple):
-    """A step in the weights, the gain that a quadratic promises, and its accuracy, None if a factor found the step."""
+    """A step in the weights, the gain of the quadratic, and its accuracy, None if a factor found the step."""
 
     direction: np.ndarray
     K_direction: np.ndarray
@@ -55,10 +55,10 @@ class LatentDensity(Protocol):
         """K b, of the shape of b."""
 
     def newton_step(self, a: np.ndarray, f: np.ndarray, accuracy: float | None) -> NewtonStep:
-        """The step to the maximum of the quadratic around f, by products to this accuracy if one is given."""
+        """Find the step to the maximum of the quadratic around f, by products to this accuracy if one is given."""
 
     def newton_weights(self, f: np.ndarray, accuracy: float) -> np.ndarray | None:
-        """The weights at the maximum of the quadratic around any f; None where products take too long."""
+        """Find the weights at the maximum of the quadratic around any f; None where products take too long."""
 
 
 class Point(NamedTuple):
@@ -90,7 +90,7 @@ def newton_ascent(
         step = density.newton_step(a, f, None if iteration > MOST_BY_PRODUCTS else accuracy)
         accuracy = step.accuracy
         left = step.gain / max(1.0, abs(log_joint))
-        # The quadratic's gain foretells what is left; its step is still taken, and squares the error.
+        # The quadratic's gain predicts what is left; its step is still taken, and squares the error.
         if 0.0 <= left < tolerance and (accuracy is None or accuracy < FIRST_ACCURACY):
             return Mode(a + step.direction, f + step.K_direction, True, iteration)
         before = log_joint
@@ -105,7 +105,7 @@ def newton_ascent(
 
 
 def after_a_step(density: LatentDensity, near: np.ndarray, otherwise: Point) -> Point:
-    """The point after a Newton step from any latent values, unless the log joint density is higher otherwise."""
+    """Take a Newton step from any latent values; return `otherwise` where the log joint density is higher there."""
     a = density.newton_weights(near, FIRST_ACCURACY)
     if a is None:
         return otherwise
@@ -115,7 +115,7 @@ def after_a_step(density: LatentDensity, near: np.ndarray, otherwise: Point) -> 
 
 
 def backtracking(density: LatentDensity, here: Point, step: NewtonStep) -> Point:
-    """The point after the first of the steps 1, 1/2, 1/4, ... that does not lower the log joint density, or `here`."""
+    """Take the first of the steps 1, 1/2, 1/4, ... that does not lower the log joint density, or none."""
     for halving in range(MAX_HALVINGS):
         a, f = here.a + 0.5**halving * step.direction, here.f + 0.5**halving * step.K_direction
         log_joint = density.log_joint(a, f)
@@ -127,30 +127,25 @@ def backtracking(density: LatentDensity, here: Point, step: NewtonStep) -> Point
 def conjugate_gradients(
     product: Callable[[np.ndarray], np.ndarray], target: np.ndarray, accuracy: float
 ) -> np.ndarray | None:
-    """The z with A z = target to an accuracy, as a share of the target's length; None where that takes too long.
+    """Solve A z = target to an accuracy, as a share of the target's length; return None where that takes too long.
 
-    Parameters
-    ----------
-    product : function
-        z -> A z of a symmetric positive definite A; z and the target are arrays of the same shape, which may be any.
-    target : array
-    accuracy : float
+    `product` returns A z for a symmetric positive definite A; z has the shape of the target, which may be any.
     """
     size, shape = target.size, target.shape
     A = LinearOperator((size, size), matvec=lambda z: product(z.reshape(shape)).ravel(), dtype=target.dtype)
     most = max(LEAST_PRODUCTS, int(MOST_PRODUCTS * size))
-    # SciPy looks at the residual before each product, not after the last one.
+    # SciPy checks the residual before each product, not after the last one.
     z, info = cg(A, target.ravel(), rtol=accuracy, atol=0.0, maxiter=most + 1)
     return z.reshape(shape) if info == 0 else None
 
 
 def symv(K: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """K b for a symmetric K, of which one triangle is read."""
+    """Return K b for a symmetric K, of which one triangle is read."""
     return blas.dsymv(1.0, K.T, b)
 
 
 def anderson_shares(residuals: np.ndarray) -> np.ndarray:
-    """Shares g, (k - 1,), of the differences between the last k steps, whose residuals are given, (k, d).
+    """Return shares g, (k - 1,), of the differences between the last k steps, whose residuals are given, (k, d).
 
     A residual is the move from the place where a step starts to where it leads. Without the mixture g^T of the
     differences between residuals, the last one is shortest: if all were linear in the places, the last place less the

@@ -8,8 +8,8 @@ likelihood needs no change anywhere else.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -86,13 +86,14 @@ class Parameter:
         return 0.5 if self.is_variance else 1.0
 
 
+@dataclass(frozen=True)
 class Parameterized:
-    """A class that declares its hyperparameters.
+    """A kernel or likelihood, whose hyperparameters are fields that it declares; they are searched on the log scale.
 
     Attributes
     ----------
     PARAMS : tuple of Parameter
-        One for each hyperparameter, which is a field of that name. A name alone stands for the declaration that a base
+        One for each hyperparameter, which is a field of that name. A name alone means the declaration that a base
         class has, or for `Parameter(name)`.
     """
 
@@ -106,6 +107,33 @@ class Parameterized:
             for parameter in vars(base).get("PARAMS", ())
         }
         cls.PARAMS = tuple(known.get(p, Parameter(p)) if isinstance(p, str) else p for p in cls.PARAMS)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The hyperparameters by name, numbers or one for each feature; without those that a search does not move."""
+        return {parameter.name: getattr(self, parameter.name) for parameter in self.PARAMS}
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The declaration of each entry of `log_params`."""
+        values = self.values
+        known = [parameter for parameter in self.PARAMS if parameter.name in values]
+        return tuple(parameter for parameter in known for _ in range(np.size(values[parameter.name])))
+
+    @property
+    def log_params(self) -> np.ndarray:
+        """Logarithms of all hyperparameters as one vector."""
+        with np.errstate(divide="ignore"):  # a variance of 0 switches a feature off, as an infinite length-scale does
+            return np.log(np.concatenate([np.empty(0), *map(np.ravel, self.values.values())]))
+
+    def with_log_params(self, log_params: np.ndarray) -> Self:
+        """Return the kernel or likelihood with other values of its hyperparameters."""
+        values, taken = self.values, 0
+        for name, own in self.values.items():
+            value = np.exp(log_params[taken : taken + np.size(own)])
+            values[name] = value if np.ndim(own) else float(value[0])
+            taken += value.size
+        return replace(self, **values)
 
 
 def positions(parameters: Iterable[Parameter]) -> list[tuple[Parameter, np.ndarray]]:

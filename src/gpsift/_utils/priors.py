@@ -16,15 +16,15 @@ class Prior(ABC):
     Attributes
     ----------
     power : float
-        The density is that of the quantity to this power, 0 standing for its logarithm. The distribution is the same
-        whatever the power, and so are draws from a posterior; where a density is largest, which `MAP` asks, is not.
+        The density is that of the quantity to this power, or of its logarithm for 0. The distribution, and so draws
+        from a posterior, do not depend on the power. The mode of the density, which `MAP` finds, does.
     """
 
     power: ClassVar[float] = 1.0
 
     @abstractmethod
     def log_density(self, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """log p of each value, or of all of them together, and the derivative with respect to log(value)."""
+        """Return log p of each value, or of all together, and the derivative with respect to log(value)."""
 
 
 class PositiveParameters(Prior):

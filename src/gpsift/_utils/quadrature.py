@@ -1,11 +1,12 @@
 r"""Nodes and weights of numerical integrals and averages.
 
 Three families serve the package. Gauss rules with n nodes are exact for polynomials of degree 2 n - 1
-(`gauss_legendre`, `gauss_hermite`, `gauss_beta`; others by `gauss_from_recurrence`). The trapezoidal rule
-converges exponentially for averages over a normal variable, whatever its error is limited by: with step h it errs by
-exp(-2 pi^2 / h^2) because of the normal density, and by exp(-2 pi d / h) because of a pole of the averaged function at
-distance d from the real axis (`normal_trapezoid`, `normal_blocks`, `peaked_nodes`, `lattice`). Where a lattice of
-several dimensions would be too large, a fixed scrambled Sobol sequence takes its place.
+(`gauss_legendre`, `gauss_legendre_log`, `gauss_hermite`, `gauss_beta`; others by `gauss_from_recurrence`). The
+trapezoidal rule converges exponentially for averages over a normal variable, whatever its error is limited by: with
+step h it errs by exp(-2 pi^2 / h^2) because of the normal density, and by exp(-2 pi d / h) because of a pole of the
+averaged function at distance d from the real axis (`normal_trapezoid`, `normal_blocks`, `peaked_nodes`, `lattice`;
+`gamma_nodes`). Where a lattice of several dimensions would be too large, a fixed scrambled Sobol sequence takes its
+place.
 
 Weights of averages over a normal variable add up to 1.
 
@@ -22,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
-from scipy.special import gammaln, ndtri
+from scipy.special import gammainccinv, gammaincinv, gammaln, ndtri
 
 # Step and reach of the trapezoidal rule for averages of log p(y | f) over a normal f. Log densities have singularities
 # at a distance of pi (logistic) or 2.8 (probit) in f, so the step is bounded in f and the number of nodes doubles with
@@ -50,26 +51,36 @@ LOG2_SOBOL = 13
 # Nodes of each search for the interval where a log-concave integrand matters, and how often it is narrowed.
 INTERVAL_NODES = 65
 INTERVAL_SEARCHES = 2
+# The error of `gamma_nodes` over its geometric part, as seen for Matérn kernels and the rational quadratic.
+GAMMA_ERROR = 30.0
 
 
 @cache
 def gauss_legendre(n_nodes: int, low: float = -1.0, high: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of the integral over [low, high]."""
+    """Return nodes and weights of the integral over [low, high]."""
     nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
     half = 0.5 * (high - low)
     return _read_only(0.5 * (low + high) + half * nodes, half * weights)
 
 
+def gauss_legendre_log(n_nodes: int, start: np.ndarray, stop: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return nodes and weights (n, n_nodes) of integrals from exp(start) to exp(stop), Gauss rules in the logarithm."""
+    t, weights = gauss_legendre(n_nodes)
+    half = 0.5 * (stop - start)[:, None]
+    nodes = np.exp(start[:, None] + half * (t + 1.0))
+    return nodes, half * weights * nodes
+
+
 @cache
 def gauss_hermite(n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of the expectation under a standard normal distribution."""
+    """Return nodes and weights of the expectation under a standard normal distribution."""
     nodes, weights = np.polynomial.hermite.hermgauss(n_nodes)
     return _read_only(np.sqrt(2.0) * nodes, weights / np.sqrt(np.pi))
 
 
 @lru_cache(maxsize=256)
 def gauss_beta(n_nodes: int, alpha: float, beta: float) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of the expectation under a Beta(alpha, beta) distribution: a Gauss-Jacobi rule on (0, 1)."""
+    """Return nodes and weights of the expectation under Beta(alpha, beta): a Gauss-Jacobi rule on (0, 1)."""
     a, b = alpha - 1.0, beta - 1.0  # the weight function is x^a (1 - x)^b
     s = a + b
     k = np.arange(1.0, n_nodes)
@@ -85,7 +96,7 @@ def gauss_beta(n_nodes: int, alpha: float, beta: float) -> tuple[np.ndarray, np.
 
 
 def gauss_from_recurrence(diagonal: np.ndarray, off_diagonal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights, which add up to 1, from the recurrence of orthogonal polynomials (Golub and Welsch 1969)."""
+    """Return nodes and weights, which add up to 1, from the recurrence of orthogonal polynomials (Golub and Welsch)."""
     nodes, vectors = eigh_tridiagonal(diagonal, off_diagonal)
     return nodes, vectors[0] ** 2
 
@@ -97,20 +108,34 @@ def _read_only(*arrays: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def normal_weights(t: np.ndarray) -> np.ndarray:
-    """Weights of the trapezoidal rule at even nodes t for averages over a standard normal variable."""
+    """Return weights of the trapezoidal rule at even nodes t for averages over a standard normal variable."""
     weights = np.exp(-0.5 * t**2)
     return weights / weights.sum()
 
 
 @lru_cache(maxsize=128)
 def normal_trapezoid(n_nodes: int, reach: float) -> tuple[np.ndarray, np.ndarray]:
-    """Even nodes from -reach to reach, and their weights for averages over a standard normal variable."""
+    """Return even nodes from -reach to reach, and their weights for averages over a standard normal variable."""
     t = np.linspace(-reach, reach, n_nodes)
     return _read_only(t, normal_weights(t))
 
 
+def gamma_nodes(shape: float, n_nodes: int, largest_error: float) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return nodes, even in the logarithm, and weights for averages over Gamma(shape, 1); None where too few."""
+    # What lies beyond the ends is lost, and the trapezoidal rule is wrong by some exp(-pi^2 / step): the least of both.
+    tails = np.logspace(-15, -3, 49)
+    low, high = np.log(gammaincinv(shape, tails)), np.log(gammainccinv(shape, tails))
+    errors = np.maximum(tails, GAMMA_ERROR * np.exp(-(np.pi**2) * (n_nodes - 1) / (high - low)))
+    best = int(np.nanargmin(errors))
+    if not errors[best] <= largest_error:
+        return None
+    log_g = np.linspace(low[best], high[best], n_nodes)
+    weights = np.exp(shape * log_g - np.exp(log_g) - gammaln(shape))
+    return np.exp(log_g), weights / weights.sum()
+
+
 def normal_blocks(sd: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Rows, and for them the nodes t and weights of averages over f = mean + sd t, block by block.
+    """Yield rows, and for them nodes t and weights of averages over f = mean + sd t, block by block.
 
     The averaged functions are as smooth in f as a log likelihood. The nodes of a row depend on its own standard
     deviation only.
@@ -125,7 +150,7 @@ def normal_blocks(sd: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.n
 
 
 def peaked_nodes(peak: np.ndarray, width: np.ndarray, sd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes (m, h) and log weights for integrals of products with a normal density of standard deviation sd.
+    """Return nodes (m, h) and log weights for integrals of products with a normal density of standard deviation sd.
 
     The product has its peak at `peak`, with the width of a normal density there.
     """
@@ -141,7 +166,7 @@ def peaked_nodes(peak: np.ndarray, width: np.ndarray, sd: np.ndarray) -> tuple[n
 def log_concave_interval(
     log_integrand: Callable[[np.ndarray], np.ndarray], low: float, high: float, depth: float
 ) -> tuple[float, float]:
-    """A part of [low, high] outside which a log-concave integrand is `depth` nats or more below its maximum.
+    """Find a part of [low, high] outside which a log-concave integrand is `depth` nats or more below its maximum.
 
     By concavity it is above a height between the nodes next to those that are above it.
     """
@@ -165,7 +190,7 @@ class NormalNodes(NamedTuple):
 
 
 def softmax_nodes(spread: np.ndarray) -> Iterator[tuple[np.ndarray, NormalNodes]]:
-    """Nodes that resolve a softmax whose arguments have these spreads (n, d) along the axes; rows that share them.
+    """Yield rows and their nodes, which resolve a softmax whose arguments have these spreads (n, d) along the axes.
 
     The poles of a softmax are where two of its arguments are i pi apart, so if these move apart by `spread` while the
     axis moves by 1, the distance to a pole is pi / spread and the step must shrink with 1 / spread. (A product of
@@ -192,7 +217,7 @@ def softmax_nodes(spread: np.ndarray) -> Iterator[tuple[np.ndarray, NormalNodes]
 
 @lru_cache(maxsize=128)
 def lattice(coarsest: float, reach: float, levels: tuple[int, ...]) -> NormalNodes:
-    """A lattice with steps of coarsest / sqrt(2)^level along each axis, within a ball."""
+    """Make a lattice with steps of coarsest / sqrt(2)^level along each axis, within a ball."""
     axes = []
     for level in levels:
         step = coarsest * 2.0 ** (-0.5 * level)
@@ -207,14 +232,14 @@ def lattice(coarsest: float, reach: float, levels: tuple[int, ...]) -> NormalNod
 
 @lru_cache(maxsize=128)
 def normal_sobol(dimension: int, log2_points: int) -> np.ndarray:
-    """2^log2_points quasi-random draws of a standard normal vector, (q, dimension), which are always the same."""
+    """Return 2^log2_points quasi-random draws of a standard normal vector, (q, dimension), always the same."""
     from scipy.stats import qmc
 
     return ndtri(qmc.Sobol(dimension, seed=0).random_base2(log2_points))
 
 
 def gauss_hermite_product(dimension: int, n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes (n_nodes^dimension, dimension) and weights of the expectation under independent standard normals."""
+    """Return nodes (n_nodes^dimension, dimension) and weights of the expectation under independent normals."""
     nodes, weights = gauss_hermite(n_nodes)
     grid = np.stack(np.meshgrid(*[nodes] * dimension, indexing="ij"), axis=-1).reshape(-1, dimension)
     return grid, reduce(np.multiply.outer, [weights] * dimension).ravel()

@@ -11,30 +11,19 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class CleaningRecipe:
-    """Numbers, levels and dates that were learned from the table of the fit.
+    """Numbers, levels and dates that were learned from the table of the fit, by the names of columns."""
 
-    Attributes
-    ----------
-    fills : mapping of str to float or str
-        The value that replaces missing ones of a column: a number, or a date as text.
-    marks : mapping of str to str
-        Indicator columns of missing values, each with the name of the column that it belongs to.
-    levels : mapping of str to tuple of str
-        The levels that stayed of categories whose rare levels were joined.
-    own_level : tuple of str
-        Categories whose missing values are a level of their own.
-    codes : tuple of str
-        Columns of numbers that were taken as categories.
-    first_dates : mapping of str to str
-        The date from which time is counted.
-    base_levels : mapping of str to tuple of str
-        The level without a column of its own, of categories with two levels.
-    """
-
+    # The value that replaces missing ones of a column: a number, or a date as text.
     fills: Mapping[str, float | str] = field(default_factory=dict)
+    # Indicator columns of missing values, each with the name of the column that it belongs to.
     marks: Mapping[str, str] = field(default_factory=dict)
+    # The levels that stayed of categories whose rare levels were joined.
     levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # Categories whose missing values are a level of their own.
     own_level: tuple[str, ...] = ()
+    # Columns of numbers that were taken as categories.
     codes: tuple[str, ...] = ()
+    # The date from which time is counted.
     first_dates: Mapping[str, str] = field(default_factory=dict)
+    # The level without a column of its own, of categories with two levels.
     base_levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

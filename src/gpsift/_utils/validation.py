@@ -147,8 +147,9 @@ def _read_frame(X: Any, name: str) -> tuple[np.ndarray, tuple[str, ...]]:
     repeated = sorted(column for column, count in Counter(names).items() if count > 1)
     if repeated:
         raise ValueError(f"`{name}` has several columns called {', '.join(repeated)}. Give each its own name.")
-    if _holds_plain_floats(X):
-        return np.array(X.to_numpy(), dtype=float, order="C"), names
+    kinds: Any = getattr(X, "dtypes", None)
+    if len(names) and hasattr(kinds, "unique") and all(kind == np.float64 for kind in kinds.unique()):
+        return np.array(X.to_numpy(), dtype=float, order="C"), names  # all columns of a frame of pandas at once
     columns, not_numeric = [], []
     for label, column in zip(names, X.columns, strict=True):
         try:
@@ -163,25 +164,15 @@ def _read_frame(X: Any, name: str) -> tuple[np.ndarray, tuple[str, ...]]:
     return np.column_stack(columns) if columns else np.empty((len(X), 0)), names
 
 
-def _holds_plain_floats(X: Any) -> bool:
-    """Whether every column of a frame of pandas is of NumPy's float64, so that all can be read at once."""
-    kinds: Any = getattr(X, "dtypes", None)
-    return X.shape[1] > 0 and hasattr(kinds, "unique") and all(kind == np.float64 for kind in kinds.unique())
-
-
-def _series_values(column: Any, name: str) -> Any:
-    """Return a column of a data frame as an array; pandas' missing-value marker becomes NaN."""
-    if str(getattr(column, "dtype", "")) == "category":
-        raise TypeError(f"`{name}` holds values that are not numbers but categories. Encode it as numbers first.")
-    if getattr(getattr(column, "dtype", None), "na_value", None) is not None:
-        return column.to_numpy(dtype=object)
-    return column.to_numpy()
-
-
 def _as_real_array(values: Any, name: str) -> np.ndarray:
     """Convert values to a float array; refuse what float() would silently change."""
     if hasattr(values, "to_numpy"):
-        values = _series_values(values, name)
+        kind = getattr(values, "dtype", "")
+        if str(kind) == "category":
+            raise TypeError(f"`{name}` holds values that are not numbers but categories. Encode it as numbers first.")
+        # As objects where pandas marks missing values in its own way.
+        has_marks = getattr(kind, "na_value", None) is not None
+        values = values.to_numpy(dtype=object) if has_marks else values.to_numpy()
     if np.ma.isMaskedArray(values):
         values = np.ma.filled(values.astype(float), np.nan)
     if is_on_device(values):
@@ -234,22 +225,9 @@ def read_groups(
 ) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
     """Read groups of features as the units to score: the groups, and every other feature on its own.
 
-    Parameters
-    ----------
-    groups : mapping of str to sequence of names or indices, or None
-        Features that belong together. No feature may be in two of them.
-    feature_names : sequence of str
-        All features, in order.
+    Returned are the names of the units, in the order of the first column of each, and their columns, ascending. No
+    feature may be in two groups.
 
-    Returns
-    -------
-    names : tuple of str
-        A unit stands where the first of its columns does.
-    columns : tuple of tuples of int
-        The column indices of each unit, ascending.
-
-    Examples
-    --------
     >>> read_groups({"place": ["lat", "lon"]}, ["lat", "age", "lon"])
     (('place', 'age'), ((0, 2), (1,)))
     """
@@ -290,31 +268,30 @@ def feature_index(feature: Any, names: Sequence[str]) -> int | None:
 
 
 def _read_members(name: Any, members: Any, feature_names: Sequence[str], places: Mapping[str, int]) -> tuple[int, ...]:
+    """Return the columns of a group, ascending; `places` has the column of each name."""
     if not isinstance(name, str):
         raise TypeError(f"Names of groups must be text, got {name!r}.")
     if isinstance(members, str) or not isinstance(members, Iterable):
         raise TypeError(f"Group {name!r} must list its features, such as [{members!r}], got {members!r} itself.")
-    columns = sorted(_column(name, member, feature_names, places) for member in members)
+    columns = []
+    for member in members:
+        is_number = isinstance(member, int | np.integer) and not isinstance(member, bool)
+        if not is_number and not isinstance(member, str):
+            raise TypeError(f"Group {name!r} must list names or indices of features, got {member!r}.")
+        column = int(member) if is_number else places.get(member, -1)
+        if not 0 <= column < len(feature_names):
+            raise ValueError(
+                f"Group {name!r} lists {member!r}, but the {len(feature_names)} features are "
+                f"{join_names(feature_names)}."
+            )
+        columns.append(column)
+    columns.sort()
     if not columns:
         raise ValueError(f"Group {name!r} is empty.")
     repeated = next((j for j, following in pairwise(columns) if j == following), None)
     if repeated is not None:
         raise ValueError(f"Group {name!r} lists feature {feature_names[repeated]!r} twice.")
     return tuple(columns)
-
-
-def _column(name: str, member: Any, feature_names: Sequence[str], places: Mapping[str, int]) -> int:
-    if isinstance(member, str):
-        if member in places:
-            return places[member]
-    elif isinstance(member, int | np.integer) and not isinstance(member, bool):
-        if 0 <= member < len(feature_names):
-            return int(member)
-    else:
-        raise TypeError(f"Group {name!r} must list names or indices of features, got {member!r}.")
-    raise ValueError(
-        f"Group {name!r} lists {member!r}, but the {len(feature_names)} features are {join_names(feature_names)}."
-    )
 
 
 def optional_library(library: str, purpose: str) -> Any:

@@ -296,7 +296,7 @@ def scale_term(term: Term, factor: float) -> Term:
     if isinstance(term, Linear):
         return replace(term, linear_var=factor * np.asarray(term.linear_var))
     name = FACTORS.get(type(term), "signal_var")
-    return replace(term, **{name: factor * getattr(term, name)})  # type: ignore[type-var]
+    return replace(term, **{name: factor * getattr(term, name)})
 
 
 def factor_of(term: Term) -> float:
@@ -322,6 +322,6 @@ def _varies(term: Kernel) -> bool:
 
 def _refuse_impossible(term: Kernel, name: str) -> None:
     """Refuse parameters that no covariance has, such as those of a fit that went astray."""
-    values = [np.asarray(value, dtype=float) for value in term.values.values()]  # type: ignore[attr-defined]
+    values = [np.asarray(value, dtype=float) for value in term.values.values()]
     if any(np.any(np.isnan(value)) or np.any(value < 0) for value in values):
         raise NoClosedForm(f"{name}, some of whose parameters are negative or not numbers")

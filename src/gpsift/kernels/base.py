@@ -1,4 +1,4 @@
-"""The contract of a kernel, the bookkeeping of its hyperparameters, and sums of kernels."""
+"""The interface of a kernel, its hyperparameters, and sums of kernels."""
 
 from __future__ import annotations
 
@@ -57,53 +57,58 @@ class Pairs(ABC):
         """sum_k w_k k(x_i, z_k) with feature j of x_i set to base_i + offset_q, an (n, q) array."""
 
 
-class Kernel(ABC):
-    """A covariance function with positive hyperparameters, which are optimised on the log scale."""
+@dataclass(frozen=True)
+class Kernel(Parameterized, ABC):
+    """A covariance function, whose hyperparameters are positive.
+
+    A kernel with the same prior variance everywhere inherits `Stationary`, which has all about its diagonal.
+    """
+
+    TITLE: ClassVar[str]
 
     @property
-    @abstractmethod
     def title(self) -> str:
         """The name of the kernel, such as "squared exponential + constant"."""
+        return self.TITLE
 
-    @property
-    @abstractmethod
-    def log_params(self) -> np.ndarray:
-        """Logarithms of all hyperparameters as one vector."""
+    def with_values(self, values: Mapping[str, Any]) -> Self:
+        """Return the kernel with the named hyperparameters replaced; names that it does not have are ignored."""
+        return replace(self, **{name: values[name] for name in self.values if name in values})
 
-    @abstractmethod
-    def with_log_params(self, log_params: np.ndarray) -> Self:
-        """Return the kernel with other values of its hyperparameters."""
-
-    @abstractmethod
     def param_labels(self, names: Sequence[str]) -> list[tuple[str, str | None]]:
-        """(kind, feature) of each entry of `log_params`; the feature is None where it belongs to none."""
+        """Return (kind, feature) of each entry of `log_params`; the feature is None where it belongs to none."""
+        labels: list[tuple[str, str | None]] = []
+        for name, value in self.values.items():
+            labels.extend((name, feature) for feature in (names if np.ndim(value) else (None,)))
+        return labels
 
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """The declaration of each entry of `log_params`; by default nothing is known of any."""
-        return (Parameter("parameter"),) * self.log_params.size
-
-    @abstractmethod
-    def with_values(self, values: Mapping[str, Any]) -> Kernel:
-        """The kernel with the named hyperparameters replaced; names that it does not have are ignored."""
-
-    @abstractmethod
     def for_features(self, n_features: int) -> Self:
-        """The kernel ready for this number of features: unset values filled in, given ones checked."""
+        """Return the kernel for this number of features: unset values filled in, given ones checked."""
+        values = {name: np.asarray(own, dtype=float) for name, own in self.values.items()}
+        for name, value in values.items():
+            if not np.all(np.isfinite(value) & (value > 0)):
+                raise ValueError(f"`{name}` of {type(self).__name__} must be positive and finite, got {value}.")
+            if value.ndim > 0 and value.shape != (n_features,):
+                raise ValueError(
+                    f"`{name}` of {type(self).__name__} has shape {value.shape} but the data have {n_features} "
+                    f"features. Give one number, or one for each feature."
+                )
+        return replace(self, **{name: value if value.ndim else float(value) for name, value in values.items()})
 
-    @abstractmethod
     def for_columns(self, columns: Sequence[int]) -> Self:
-        """The kernel for some of the features: of values given one for each, those of these columns."""
+        """Return the kernel for some of the features, with their values where each feature has its own."""
+        per_feature = {name: np.asarray(value)[list(columns)] for name, value in self.values.items() if np.ndim(value)}
+        return replace(self, **per_feature)
 
     @property
     def parts(self) -> tuple[Kernel, ...]:
-        """The terms that it is a sum of."""
+        """The terms of which the kernel is a sum."""
         return (self,)
 
     @property
-    @abstractmethod
     def lengthscales(self) -> list[np.ndarray]:
         """One vector of length-scales for every radial term."""
+        return []
 
     @property
     def switches_features(self) -> bool:
@@ -116,16 +121,16 @@ class Kernel(ABC):
         return False
 
     def product_terms(self, n_features: int) -> tuple[ProductTerm, ...] | None:
-        """Products of functions of one feature each, of which it is the sum but for linear terms; None without them."""
+        """Return the products over features whose sum, beside linear terms, the kernel is; None without them."""
         return None
 
     def slope_vars(self, n_features: int) -> np.ndarray:
-        """Prior variances of the slopes of linear terms, which are beside the products, (p,)."""
+        """Return prior variances of the slopes of linear terms, (p,)."""
         return np.zeros(n_features)
 
     @abstractmethod
     def between(self, X: Array, Z: Array) -> Pairs:
-        """The kernel between two sets of points. Passing one array twice marks them as identical."""
+        """Evaluate the kernel between two sets of points. Passing one array twice marks them as identical."""
 
     @abstractmethod
     def diag(self, X: Array) -> Array:
@@ -151,72 +156,8 @@ class Kernel(ABC):
         return Sum((self, other)) if isinstance(other, Kernel) else NotImplemented
 
 
-@dataclass(frozen=True)
-class Term(Parameterized, Kernel, ABC):
-    """A kernel that is not a sum: its hyperparameters are the dataclass fields declared in `PARAMS`."""
-
-    TITLE: ClassVar[str]
-
-    @property
-    def title(self) -> str:
-        return self.TITLE
-
-    @property
-    def values(self) -> dict[str, Any]:
-        """The hyperparameters by name."""
-        return {parameter.name: getattr(self, parameter.name) for parameter in self.PARAMS}
-
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        return tuple(
-            parameter
-            for parameter, value in zip(self.PARAMS, self.values.values(), strict=True)
-            for _ in range(np.size(value))
-        )
-
-    @property
-    def log_params(self) -> np.ndarray:
-        with np.errstate(divide="ignore"):  # a variance of 0 switches a feature off, as an infinite length-scale does
-            return np.log(np.concatenate([np.ravel(value) for value in self.values.values()]))
-
-    def with_log_params(self, log_params: np.ndarray) -> Self:
-        values, taken = self.values, 0
-        for name, own in self.values.items():
-            value = np.exp(log_params[taken : taken + np.size(own)])
-            values[name] = value if np.ndim(own) else float(value[0])
-            taken += value.size
-        return replace(self, **values)
-
-    def param_labels(self, names: Sequence[str]) -> list[tuple[str, str | None]]:
-        labels: list[tuple[str, str | None]] = []
-        for name, value in self.values.items():
-            labels.extend((name, feature) for feature in (names if np.ndim(value) else (None,)))
-        return labels
-
-    def with_values(self, values: Mapping[str, Any]) -> Self:
-        return replace(self, **{name: values[name] for name in self.values if name in values})
-
-    def for_features(self, n_features: int) -> Self:
-        kernel: Self = self
-        for name, own in self.values.items():
-            value = np.asarray(own, dtype=float)
-            if not np.all(np.isfinite(value) & (value > 0)):
-                raise ValueError(f"`{name}` of {type(self).__name__} must be positive and finite, got {value}.")
-            if value.ndim > 0 and value.shape != (n_features,):
-                raise ValueError(
-                    f"`{name}` of {type(self).__name__} has shape {value.shape} but the data have {n_features} "
-                    f"features. Give one number, or one for each feature."
-                )
-            kernel = replace(kernel, **{name: value if value.ndim else float(value)})
-        return kernel
-
-    def for_columns(self, columns: Sequence[int]) -> Self:
-        per_feature = {name: np.asarray(value)[list(columns)] for name, value in self.values.items() if np.ndim(value)}
-        return replace(self, **per_feature)
-
-
-class Stationary(Term, ABC):
-    """A term with the same prior variance everywhere."""
+class Stationary(Kernel, ABC):
+    """A kernel with the same prior variance everywhere."""
 
     @property
     @abstractmethod
@@ -276,7 +217,7 @@ class Sum(Kernel):
     def parameters(self) -> tuple[Parameter, ...]:
         return tuple(parameter for term in self.terms for parameter in term.parameters)
 
-    def with_values(self, values: Mapping[str, Any]) -> Sum:
+    def with_values(self, values: Mapping[str, Any]) -> Self:
         return replace(self, terms=tuple(term.with_values(values) for term in self.terms))
 
     def for_features(self, n_features: int) -> Self:

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpsift._utils.arrays import Array, like, namespace, to_numpy
 from gpsift._utils.parameter import Parameter
-from gpsift.kernels.base import Pairs, Stationary, Term
+from gpsift.kernels.base import Kernel, Pairs, Stationary
 from gpsift.kernels.products import ProductTerm
 
 LINEAR_VAR = Parameter(
@@ -34,7 +34,7 @@ CONSTANT_VAR = Parameter(
 
 
 @dataclass(frozen=True)
-class Linear(Term):
+class Linear(Kernel):
     """k(x, z) = sum_j linear_var_j x_j z_j.
 
     Parameters
@@ -47,10 +47,6 @@ class Linear(Term):
 
     PARAMS: ClassVar[tuple[Parameter, ...]] = (LINEAR_VAR,)
     TITLE: ClassVar[str] = "linear"
-
-    @property
-    def lengthscales(self) -> list[np.ndarray]:
-        return []
 
     @property
     def switches_features(self) -> bool:
@@ -67,7 +63,7 @@ class Linear(Term):
         return np.array(np.broadcast_to(self.linear_var, (n_features,)))
 
     def slope_var(self, X: Array) -> Array:
-        """One variance for each feature, as an array where X lives."""
+        """Return one variance for each feature, as an array where X lives."""
         return like(X, np.broadcast_to(self.linear_var, (X.shape[1],)))
 
     def between(self, X: Array, Z: Array) -> Pairs:
@@ -136,10 +132,6 @@ class Constant(Stationary):
 
     PARAMS: ClassVar[tuple[Parameter, ...]] = (CONSTANT_VAR,)
     TITLE: ClassVar[str] = "constant"
-
-    @property
-    def lengthscales(self) -> list[np.ndarray]:
-        return []
 
     @property
     def shares_sections(self) -> bool:

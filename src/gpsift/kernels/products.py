@@ -25,39 +25,32 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from scipy.special import gammainccinv, gammaincinv, gammaln
 
-# Nodes of a mixture; squared exponentials that stand for it, at most; how far their sum should be from it for a
-# variance of 1, and how far it may be.
+from gpsift._utils.quadrature import gamma_nodes
+
+# Nodes of a mixture; squared exponentials in its place, at most; how far their sum should be from it for a variance
+# of 1, and how far it may be.
 N_NODES = 128
 N_MIXED = 32
 WANTED_ERROR = 3e-8
 LARGEST_ERROR = 1e-5
 # Squared distances at which they are compared, in length-scales.
 COMPARED = np.concatenate([[0.0], np.logspace(-5, 6, 160)])
-# The error of the trapezoidal rule over its geometric part, as seen for Matern kernels and the rational quadratic.
-SOME = 30.0
 
 
 @dataclass(frozen=True, eq=False)
 class ProductTerm:
-    """variance prod_j exp(-((x_j - z_j) / lengthscale_j)^2 / 2); features without a part have infinite length-scales.
-
-    Parameters
-    ----------
-    variance : float
-    lengthscale : array (p,)
-    """
+    """variance prod_j exp(-((x_j - z_j) / lengthscale_j)^2 / 2); an infinite length-scale takes its feature out."""
 
     variance: float
-    lengthscale: np.ndarray
+    lengthscale: np.ndarray  # (p,)
 
     def varies_with(self, columns: Sequence[int]) -> bool:
-        """Whether it depends on any of these features."""
+        """Whether the term depends on any of these features."""
         return bool(np.isfinite(self.lengthscale[list(columns)]).any())
 
     def squared_distance(self, columns: Sequence[int], X: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        """Over some features, in length-scales: X (n, k) and Z (m, k) hold these columns only; an (n, m) array."""
+        """Return squared distances (n, m) over some features, in length-scales; X and Z hold these columns only."""
         total = np.zeros((len(X), len(Z)))
         for x, z, lengthscale in zip(X.T, Z.T, self.lengthscale[list(columns)], strict=True):
             if np.isfinite(lengthscale):
@@ -65,78 +58,40 @@ class ProductTerm:
         return total
 
     def excess(self, columns: Sequence[int], X: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        """The factors of some features together, less 1: for long length-scales that is what digits are needed of."""
+        """Return the factors of some features together, less 1, which keeps digits for long length-scales."""
         distance = self.squared_distance(columns, X, Z)
         distance *= -0.5
         return np.expm1(distance, out=distance)
 
 
-def gamma_nodes(shape: float, n_nodes: int = N_NODES) -> tuple[np.ndarray, np.ndarray] | None:
-    """Nodes and weights for averages over g ~ Gamma(shape, 1); None where these are too few for the distribution."""
-    # What lies beyond the ends is lost, and the trapezoidal rule is wrong by some exp(-pi^2 / step): the least of both.
-    tails = np.logspace(-15, -3, 49)
-    low, high = np.log(gammaincinv(shape, tails)), np.log(gammainccinv(shape, tails))
-    errors = np.maximum(tails, SOME * np.exp(-(np.pi**2) * (n_nodes - 1) / (high - low)))
-    best = int(np.nanargmin(errors))
-    if not errors[best] <= LARGEST_ERROR:
-        return None
-    log_g = np.linspace(low[best], high[best], n_nodes)
-    weights = np.exp(shape * log_g - np.exp(log_g) - gammaln(shape))
-    return np.exp(log_g), weights / weights.sum()
-
-
-def fewer_terms(
-    times: np.ndarray, weights: np.ndarray, n_terms: int, axes: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """A sum of n_terms squared exponentials near one with these squared length-scales; see `principal_axes`."""
-    basis = axes[:n_terms].T
-    log_times, turned = np.linalg.eigh(basis.T @ (np.log(times)[:, None] * basis))
-    fewer = (turned.T @ (basis.T @ np.sqrt(weights))) ** 2
-    return np.exp(log_times), fewer / fewer.sum()
-
-
-def principal_axes(times: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Principal axes of v(s) over all squared distances, the longest first, in rows."""
-    vectors = np.sqrt(weights) * np.exp(np.multiply.outer(COMPARED, -0.25 / times))
-    return np.linalg.svd(vectors, full_matrices=False)[2]
-
-
-def sum_of_exponentials(times: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """At all squared distances."""
-    return np.exp(np.multiply.outer(COMPARED, -0.5 / times)) @ weights
-
-
-def reduced(times: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+def fewer_terms(times: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """Approximate a mixture by as few squared exponentials as possible; None where too many would be needed."""
-    axes, whole = principal_axes(times, weights), sum_of_exponentials(times, weights)
-    found, error = (times, weights), np.inf
+
+    def total(times: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        return np.exp(np.multiply.outer(COMPARED, -0.5 / times)) @ weights
+
+    vectors = np.sqrt(weights) * np.exp(np.multiply.outer(COMPARED, -0.25 / times))
+    axes = np.linalg.svd(vectors, full_matrices=False)[2]  # principal axes of v(s), the longest first, in rows
+    whole, fewer, error = total(times, weights), (times, weights), np.inf
     for n_terms in range(1, min(N_MIXED, len(times)) + 1):
-        found = fewer_terms(times, weights, n_terms, axes)
-        error = float(np.abs(sum_of_exponentials(*found) - whole).max())
+        V = axes[:n_terms].T
+        log_times, Q = np.linalg.eigh(V.T @ (np.log(times)[:, None] * V))
+        squares = (Q.T @ (V.T @ np.sqrt(weights))) ** 2
+        fewer = np.exp(log_times), squares / squares.sum()
+        error = float(np.abs(total(*fewer) - whole).max())
         if error <= WANTED_ERROR:
             break
-    return found if error <= LARGEST_ERROR else None
+    return fewer if error <= LARGEST_ERROR else None
 
 
 @cache
 def matern_mixture(order: float) -> tuple[np.ndarray, np.ndarray] | None:
-    """Multiples of the squared length-scale, and weights, of the squared exponentials that make a Matern kernel."""
-    nodes = gamma_nodes(order)
-    return nodes and reduced(nodes[0] / order, nodes[1])
+    """Return multiples of the squared length-scale, and weights, of squared exponentials that make a Matérn kernel."""
+    nodes = gamma_nodes(order, N_NODES, LARGEST_ERROR)
+    return nodes and fewer_terms(nodes[0] / order, nodes[1])
 
 
 def rational_quadratic_mixture(shape: float) -> tuple[np.ndarray, np.ndarray] | None:
-    """Multiples and weights of the squared exponentials that make a rational quadratic kernel."""
-    nodes = gamma_nodes(shape)
-    return nodes and reduced(shape / nodes[0], nodes[1])
-
-
-def mixed_terms(
-    variance: float, lengthscale: np.ndarray, mixture: tuple[np.ndarray, np.ndarray] | None
-) -> tuple[ProductTerm, ...] | None:
-    """Squared exponentials with multiples of the squared length-scale, which a mixture (multiples, weights) has."""
-    if mixture is None:
-        return None
-    return tuple(
-        ProductTerm(variance * weight, lengthscale * np.sqrt(times)) for times, weight in zip(*mixture, strict=True)
-    )
+    """Return multiples and weights of squared exponentials that make a rational quadratic kernel."""
+    nodes = gamma_nodes(shape, N_NODES, LARGEST_ERROR)
+    return nodes and fewer_terms(shape / nodes[0], nodes[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,7 +12,7 @@ import numpy as np
 from gpsift._utils.arrays import Array, like, namespace
 from gpsift._utils.parameter import Parameter
 from gpsift._utils.priors import InverseGamma
-from gpsift.kernels.products import ProductTerm, matern_mixture, mixed_terms, rational_quadratic_mixture
+from gpsift.kernels.products import matern_mixture, rational_quadratic_mixture
 from gpsift.kernels.radial import Radial, RadialPairs
 
 # Beyond this many Chebyshev terms, or one for this many rows, the expansion of the moved sums costs more than the
@@ -46,8 +47,9 @@ class SquaredExponential(Radial):
     def curvature(self, s: Array, K: Array) -> Array:
         return 0.25 * K
 
-    def product_terms(self, n_features: int) -> tuple[ProductTerm, ...]:
-        return (ProductTerm(self.signal_var, np.broadcast_to(self.lengthscale, (n_features,))),)
+    @property
+    def mixture(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.ones(1), np.ones(1)
 
     def difference(self, s: Array, h: Array, K: Array) -> Array:
         return K * namespace(s).expm1(-0.5 * h)
@@ -87,7 +89,7 @@ def expanded_exponential_sums(K: Array, w: Array, z: Array, tau: Array, reach: f
 
 
 def chebyshev_terms(rate: float) -> int:
-    """How many terms expand exp(rate t), -1 <= t <= 1, to rounding error relative to its smallest value."""
+    """Count the terms that expand exp(rate t), -1 <= t <= 1, to rounding error relative to its smallest value."""
     # The r-th coefficient is 2 I_r(rate) <= 2 (rate / 2)^r exp(rate^2 / 4 / (r + 1)) / r!.
     tail, n_terms = 1.0, 0
     while tail > 1e-17 * math.exp(-min(rate, LARGEST_EXPONENT)) and n_terms <= MAX_TERMS:
@@ -109,64 +111,77 @@ def clenshaw(coefficients: Array, t: Array) -> Array:
     return t * one_up + (coefficients[0, :] - two_up)
 
 
+class Matern(Radial, ABC):
+    """A Matérn kernel of half-integer order: a polynomial in b = sqrt(2 order s) times exp(-b)."""
+
+    ORDER: ClassVar[float]
+
+    @property
+    def mixture(self) -> tuple[np.ndarray, np.ndarray] | None:
+        return matern_mixture(self.ORDER)
+
+    def root(self, s: Array) -> Array:
+        """b = sqrt(2 order s)."""
+        return namespace(s).sqrt(2.0 * self.ORDER * s)
+
+    def moved_roots(self, s: Array, h: Array) -> tuple[Array, Array, Array]:
+        """Return b at s, b at s + h, and their difference without cancellation."""
+        xp = namespace(s)
+        b, b_moved = self.root(s), self.root(xp.clip(s + h, 0.0, None))
+        total = b + b_moved
+        return b, b_moved, 2.0 * self.ORDER * h / xp.where(total > 0.0, total, xp.ones_like(total))
+
+
 @dataclass(frozen=True)
-class Matern32(Radial):
+class Matern32(Matern):
     """k(s) = signal_var (1 + b) exp(-b) with b = sqrt(3 s): once differentiable functions."""
 
     TITLE: ClassVar[str] = "Matérn 3/2"
-
-    def product_terms(self, n_features: int) -> tuple[ProductTerm, ...] | None:
-        return _matern_terms(1.5, self, n_features)
+    ORDER: ClassVar[float] = 1.5
 
     def value(self, s: Array) -> Array:
-        b = _root(3.0, s)
+        b = self.root(s)
         return self.signal_var * (1.0 + b) * namespace(s).exp(-b)
 
     def slope(self, s: Array, K: Array) -> Array:
-        return -1.5 * self.signal_var * namespace(s).exp(-_root(3.0, s))
+        return -1.5 * self.signal_var * namespace(s).exp(-self.root(s))
 
     def curvature(self, s: Array, K: Array) -> Array:
         # k'' grows like s^-1/2, but k'' u_j u_m goes to 0 with s.
-        xp = namespace(s)
-        b = _root(3.0, s)
+        xp, b = namespace(s), self.root(s)
         apart = s > 0.0
         return xp.where(apart, 2.25 * self.signal_var * xp.exp(-b) / xp.where(apart, b, xp.ones_like(b)), 0.0 * b)
 
     def difference(self, s: Array, h: Array, K: Array) -> Array:
+        b, b_moved, t = self.moved_roots(s, h)
         xp = namespace(s)
-        b, b_moved, t = _moved_roots(3.0, s, h)
         # (1 + b + t) exp(-t) - (1 + b), ordered so that nothing of first order cancels.
-        excess = exponential_excess(t)
-        return self.signal_var * xp.exp(-b) * (excess + b_moved * xp.expm1(-t))
+        return self.signal_var * xp.exp(-b) * (exponential_excess(t) + b_moved * xp.expm1(-t))
 
 
 @dataclass(frozen=True)
-class Matern52(Radial):
+class Matern52(Matern):
     """k(s) = signal_var (1 + b + b^2 / 3) exp(-b) with b = sqrt(5 s): twice differentiable functions."""
 
     TITLE: ClassVar[str] = "Matérn 5/2"
-
-    def product_terms(self, n_features: int) -> tuple[ProductTerm, ...] | None:
-        return _matern_terms(2.5, self, n_features)
+    ORDER: ClassVar[float] = 2.5
 
     def value(self, s: Array) -> Array:
-        b = _root(5.0, s)
+        b = self.root(s)
         return self.signal_var * (1.0 + b + b * b / 3.0) * namespace(s).exp(-b)
 
     def slope(self, s: Array, K: Array) -> Array:
-        b = _root(5.0, s)
+        b = self.root(s)
         return (-5.0 / 6.0) * self.signal_var * (1.0 + b) * namespace(s).exp(-b)
 
     def curvature(self, s: Array, K: Array) -> Array:
-        return (25.0 / 12.0) * self.signal_var * namespace(s).exp(-_root(5.0, s))
+        return (25.0 / 12.0) * self.signal_var * namespace(s).exp(-self.root(s))
 
     def difference(self, s: Array, h: Array, K: Array) -> Array:
-        b, b_moved, t = _moved_roots(5.0, s, h)
-        excess = exponential_excess(t)
+        b, b_moved, t = self.moved_roots(s, h)
+        second_order = exponential_excess(t) * (1.0 + b_moved + b_moved * b_moved / 3.0)
         first_order = t * (b_moved * b_moved + b + 2.0 * t) / 3.0
-        return (
-            self.signal_var * namespace(s).exp(-b) * (excess * (1.0 + b_moved + b_moved * b_moved / 3.0) - first_order)
-        )
+        return self.signal_var * namespace(s).exp(-b) * (second_order - first_order)
 
 
 SHAPE = Parameter("shape", limits=(1e-3, 1e30), prior=InverseGamma(2.0, 2.0), prior_argument="shape", absent=math.inf)
@@ -187,9 +202,9 @@ class RationalQuadratic(Radial):
     PARAMS: ClassVar[tuple[Parameter, ...]] = (*Radial.PARAMS, SHAPE)
     TITLE: ClassVar[str] = "rational quadratic"
 
-    def product_terms(self, n_features: int) -> tuple[ProductTerm, ...] | None:
-        lengthscale = np.broadcast_to(self.lengthscale, (n_features,))
-        return mixed_terms(self.signal_var, lengthscale, rational_quadratic_mixture(self.shape))
+    @property
+    def mixture(self) -> tuple[np.ndarray, np.ndarray] | None:
+        return rational_quadratic_mixture(self.shape)
 
     def value(self, s: Array) -> Array:
         xp = namespace(s)
@@ -209,24 +224,6 @@ class RationalQuadratic(Radial):
     def shape_log_gradient(self, s: Array, K: Array) -> list[Array]:
         ratio = s / (2.0 * self.shape)
         return [self.shape * K * (ratio / (1.0 + ratio) - namespace(s).log1p(ratio))]
-
-
-def _matern_terms(order: float, kernel: Radial, n_features: int) -> tuple[ProductTerm, ...] | None:
-    lengthscale = np.broadcast_to(kernel.lengthscale, (n_features,))
-    return mixed_terms(kernel.signal_var, lengthscale, matern_mixture(order))
-
-
-def _root(factor: float, s: Array) -> Array:
-    return namespace(s).sqrt(factor * s)
-
-
-def _moved_roots(factor: float, s: Array, h: Array) -> tuple[Array, Array, Array]:
-    """b = sqrt(factor s), b_moved = sqrt(factor (s + h)) and t = b_moved - b without cancellation."""
-    xp = namespace(s)
-    b = _root(factor, s)
-    b_moved = _root(factor, xp.clip(s + h, 0.0, None))
-    total = b + b_moved
-    return b, b_moved, factor * h / xp.where(total > 0.0, total, xp.ones_like(total))
 
 
 def exponential_excess(t: Array) -> Array:

@@ -24,8 +24,9 @@ from gpsift._utils.linalg import total_product, zero_diagonal
 from gpsift._utils.parameter import Parameter
 from gpsift._utils.priors import InverseGamma, OnLogScale
 from gpsift.kernels.base import Pairs, Stationary
+from gpsift.kernels.products import ProductTerm
 
-# Points that are the same are looked for one by one where they are fewer than this share of all pairs.
+# Equal points are handled one by one where they are fewer than this share of all pairs.
 FEW_PAIRS = 0.1
 
 
@@ -75,7 +76,7 @@ class Radial(Stationary, ABC):
     PARAMS: ClassVar[tuple[Parameter, ...]] = (LENGTHSCALE, SIGNAL_VAR)
 
     def for_features(self, n_features: int) -> Self:
-        # Standardised points in p dimensions are about sqrt(2 p) apart: a start of sqrt(p) sees all of them.
+        # Standardised points in p dimensions are about sqrt(2 p) apart: a start of sqrt(p) correlates all of them.
         value = np.sqrt(n_features) if self.lengthscale is None else self.lengthscale
         if self.shared and np.ndim(value):
             raise ValueError(f"`lengthscale` has shape {np.shape(value)} but `shared=True` needs one number.")
@@ -90,6 +91,18 @@ class Radial(Stationary, ABC):
     @property
     def switches_features(self) -> bool:
         return not self.shared
+
+    @property
+    def mixture(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Squared exponentials whose sum the kernel is: multiples of the squared length-scale, and weights."""
+        return None
+
+    def product_terms(self, n_features: int) -> tuple[ProductTerm, ...] | None:
+        mixture, lengthscale = self.mixture, np.broadcast_to(self.lengthscale, (n_features,))
+        if mixture is None:
+            return None
+        terms = zip(*mixture, strict=True)
+        return tuple(ProductTerm(self.signal_var * weight, lengthscale * np.sqrt(times)) for times, weight in terms)
 
     @abstractmethod
     def value(self, s: Array) -> Array:
@@ -212,7 +225,7 @@ class RadialPairs(Pairs):
 
 
 def without_rounding(s: Array, x: Array, z: Array) -> Array:
-    """Squared distances, zero below the rounding error of their parts |x|^2 (n, 1) and |z|^2 (m, 1).
+    """Set squared distances to zero below the rounding error of their parts |x|^2 (n, 1) and |z|^2 (m, 1).
 
     The slope of Matern 3/2 goes with their root.
     """
@@ -230,7 +243,7 @@ def without_rounding(s: Array, x: Array, z: Array) -> Array:
 
 
 class SwitchedOffPairs(Pairs):
-    """Pairs of points that see the columns `active`, for a kernel that has a length-scale for each of `n_features`."""
+    """Pairs of points over the columns `active`, for a kernel that has a length-scale for each of `n_features`."""
 
     def __init__(self, pairs: Pairs, active: Sequence[int], n_features: int):
         self.pairs, self.K = pairs, pairs.K

@@ -1,7 +1,7 @@
 """How observations depend on the latent function: p(y | f), its derivatives and its parameters.
 
 `base.py` is the contract, and says what a likelihood can: whether its posterior has a closed form, which inference
-suits it, what it takes beside y. The other files are the members. A likelihood knows nothing of kernels or data sets.
+suits it, what it takes beside y. The other files are the members. A likelihood does not depend on kernels or data sets.
 """
 
 from gpsift.likelihoods.base import Likelihood

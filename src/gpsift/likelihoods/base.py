@@ -1,19 +1,19 @@
 """The interface of a likelihood p(y | f), with defaults by quadrature.
 
-A new likelihood defines `log_density`, `derivatives`, `conditional_moments`, `conditional_sample`, `conditional_cdf`,
-`latent_step` and `nodes`; everything else has a default. Moments, averages and predictive distributions follow by
-quadrature, and a likelihood overrides them where they have a closed form.
+A new likelihood defines `log_density`, `derivatives`, `conditional` (or its moments, draws and cdf), `latent_step` and
+`nodes`; everything else has a default. Moments, averages and predictive distributions follow by quadrature, and a
+likelihood overrides them where they have a closed form.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple, NoReturn, Self
 
 import numpy as np
 
-from gpsift._utils.parameter import Parameter, Parameterized
+from gpsift._utils.parameter import Parameterized
 from gpsift._utils.quadrature import normal_blocks, peaked_nodes
 from gpsift.likelihoods.distributions import Distribution
 from gpsift.likelihoods.mixture import LatentMixture
@@ -21,7 +21,7 @@ from gpsift.likelihoods.mixture import LatentMixture
 # exp() of a latent value, and its square, stay finite; from there Newton's method returns about one unit a step.
 LARGEST_LATENT = 300.0
 MAX_NEWTON_STEPS = 400
-# Below this standard deviation the slope in t says less of the curvature than the curvature itself.
+# Below this standard deviation the slope in t is a worse estimate of the curvature than the curvature itself.
 SMALL_SD = 1e-3
 
 
@@ -80,14 +80,9 @@ class Likelihood(Parameterized, ABC):
     default_inference: ClassVar[Literal["exact", "ep", "laplace"]] = "laplace"  # for rows that fit into memory
 
     @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """The hyperparameters that a search moves: all that the class declares, unless they are known."""
-        return self.PARAMS
-
-    @property
     def params(self) -> tuple[str, ...]:
         """Names of the hyperparameters that a search moves."""
-        return tuple(parameter.name for parameter in self.parameters)
+        return tuple(self.values)
 
     @property
     def n_latent(self) -> int:
@@ -121,14 +116,6 @@ class Likelihood(Parameterized, ABC):
     def for_target(self, y: np.ndarray) -> Self:
         """Return the likelihood with what depends on the observations, such as the number of classes."""
         return self
-
-    @property
-    def log_params(self) -> np.ndarray:
-        return np.log([getattr(self, name) for name in self.params]) if self.params else np.empty(0)
-
-    def with_log_params(self, log_params: np.ndarray) -> Self:
-        values = zip(self.params, np.exp(log_params), strict=True)
-        return replace(self, **{name: float(value) for name, value in values})
 
     def __post_init__(self) -> None:
         for name in (parameter.name for parameter in self.PARAMS):
@@ -185,17 +172,23 @@ class Likelihood(Parameterized, ABC):
         """Return derivatives by the logarithm of each of `params`."""
         return []
 
-    @abstractmethod
+    def conditional(self, f: np.ndarray, size: np.ndarray) -> Distribution:
+        """Return the distribution of y given f; a likelihood without one overrides `conditional_...` below."""
+        raise NotImplementedError(f"{type(self).__name__} says nothing of the distribution of y given f.")
+
     def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return E[y | f] and Var[y | f]."""
+        given = self.conditional(f, size)
+        return given.mean, given.var
 
-    @abstractmethod
     def conditional_sample(self, f: np.ndarray, size: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Draw one observation for each latent value."""
+        given = self.conditional(f.ravel(), np.broadcast_to(size, f.shape).ravel())
+        return given.sample(1, rng).reshape(f.shape)
 
-    @abstractmethod
     def conditional_cdf(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
         """Return P(Y <= y | f)."""
+        return self.conditional(f, size).cdf(y)
 
     @abstractmethod
     def latent_step(self, f: np.ndarray, size: np.ndarray) -> np.ndarray:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from scipy.special import betainc, expit, gammaln, log_ndtr, ndtr
+from scipy.special import expit, gammaln, log_ndtr, ndtr
 
+from gpsift.likelihoods import distributions
 from gpsift.likelihoods.base import Derivatives, Likelihood, Moments, no_count
-from gpsift.likelihoods.distributions import ProbitBernoulli
 
 LOG_ROOT_2PI = 0.5 * np.log(2.0 * np.pi)
 # The logistic function has poles at a distance of pi: the trapezoidal rule with this step errs by exp(-2 pi^2 / 0.5).
@@ -77,8 +77,8 @@ class Probit(TwoClasses):
     def latent_step(self, f: np.ndarray, size: np.ndarray) -> np.ndarray:
         return np.full_like(f, 0.8)
 
-    def predictive(self, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> ProbitBernoulli:
-        return ProbitBernoulli(mean, var)
+    def predictive(self, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> distributions.ProbitBernoulli:
+        return distributions.ProbitBernoulli(mean, var)
 
     def tilted_moments(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Moments:
         # Rasmussen & Williams (2006), equations 3.55 to 3.58.
@@ -130,16 +130,8 @@ class Binomial(Likelihood):
     def derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> Derivatives:
         return logit_derivatives(y, f, size)
 
-    def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return size * expit(f), size * expit(f) * expit(-f)
-
-    def conditional_sample(self, f: np.ndarray, size: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        return rng.binomial(np.broadcast_to(size, f.shape).astype(int), expit(f)).astype(float)
-
-    def conditional_cdf(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
-        whole = np.clip(np.floor(y), -1.0, size)
-        inside = betainc(np.maximum(size - whole, 1e-300), np.maximum(whole + 1.0, 1e-300), expit(-f))
-        return np.where(whole >= size, 1.0, np.where(whole < 0.0, 0.0, inside))
+    def conditional(self, f: np.ndarray, size: np.ndarray) -> distributions.Binomial:
+        return distributions.Binomial(size, expit(f), expit(-f))
 
     def latent_step(self, f: np.ndarray, size: np.ndarray) -> np.ndarray:
         return np.minimum(LOGIT_STEP, 1.6 / np.sqrt(size))

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from scipy.special import ndtr
 
 from gpsift._utils.parameter import Parameter
 from gpsift._utils.priors import HalfT, OnLogScale
 from gpsift.likelihoods import distributions
 from gpsift.likelihoods.base import Derivatives, Expected, Likelihood, Moments, ParamDerivatives
 
-# By the density of the logarithm, which vanishes with the noise: a model without noise has to be earned.
+# By the density of the logarithm, which vanishes with the noise: only clear data make a model without noise.
 NOISE_VAR = Parameter(
     "noise_var",
     unit="target**2",
@@ -56,8 +55,8 @@ class Gaussian(Likelihood):
         return np.ndim(self.noise_var) > 0
 
     @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        return () if self.knows_noise else self.PARAMS
+    def values(self) -> dict[str, Any]:
+        return {} if self.knows_noise else super().values
 
     def with_noise_var(self, noise_var: float | np.ndarray) -> Gaussian:
         return Gaussian(noise_var)
@@ -93,11 +92,8 @@ class Gaussian(Likelihood):
     ) -> list[np.ndarray]:
         return [] if self.knows_noise else [0.5 * (((y - mean) ** 2 + var) / self._shared - 1.0)]
 
-    def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return f, np.full_like(f, self._shared)
-
-    def conditional_sample(self, f: np.ndarray, size: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        return f + math.sqrt(self._shared) * rng.standard_normal(f.shape)
+    def conditional(self, f: np.ndarray, size: np.ndarray) -> distributions.Gaussian:
+        return distributions.Gaussian(f, np.full_like(f, self._shared))
 
     def predictive(self, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> distributions.Gaussian:
         return distributions.Gaussian(mean, var + self._shared)
@@ -110,9 +106,6 @@ class Gaussian(Likelihood):
 
     def in_units(self, y_scale: float) -> Gaussian:
         return Gaussian(self.noise_var * y_scale**2)
-
-    def conditional_cdf(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
-        return ndtr((y - f) / math.sqrt(self._shared))
 
     def latent_step(self, f: np.ndarray, size: np.ndarray) -> np.ndarray:
         return np.full_like(f, 0.8 * math.sqrt(self._shared))

@@ -8,20 +8,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import (
-    betainc,
-    digamma,
-    expit,
-    gammainc,
-    gammaincc,
-    gammainccinv,
-    gammaincinv,
-    gammaln,
-)
+from scipy.special import digamma, expit, gammainccinv, gammaincinv, gammaln
 
 from gpsift._utils.parameter import Parameter
 from gpsift._utils.priors import InverseGamma
-from gpsift._utils.quadrature import gauss_legendre
+from gpsift._utils.quadrature import gauss_legendre_log
+from gpsift.likelihoods import distributions
 from gpsift.likelihoods.base import Derivatives, Expected, Likelihood, ParamDerivatives, no_count
 
 # Counts below this one are summed one by one, larger ones by a Gauss-Legendre rule with this many nodes.
@@ -29,7 +21,7 @@ SINGLE = 256
 PANEL = 160
 # Latent values this many standard deviations away and more are left out of sums over counts.
 TAIL = 7.0
-# A concentration from which on a limit stands in for differences of large logarithms.
+# A concentration from which on a limit replaces differences of large logarithms.
 NEARLY_POISSON = 1e7
 # Nodes of a Gauss-Legendre rule for gamma observations, and the latent standard deviations that it covers.
 GAMMA_PANEL = 256
@@ -52,10 +44,8 @@ def count_nodes(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarr
     single = np.broadcast_to(np.arange(float(SINGLE)), (n, SINGLE))
     start = np.log(np.maximum(np.floor(low), SINGLE) - 0.5)
     stop = np.log(np.maximum(np.ceil(high), SINGLE) + 0.5)
-    t, w = gauss_legendre(PANEL)
-    half = 0.5 * (stop - start)[:, None]
-    y = np.exp(start[:, None] + half * (t + 1.0))
-    beyond = np.where(high[:, None] >= SINGLE, half * w * y, 0.0)
+    y, weights = gauss_legendre_log(PANEL, start, stop)
+    beyond = np.where(high[:, None] >= SINGLE, weights, 0.0)
     return np.concatenate([single, y], axis=1), np.concatenate([np.ones((n, SINGLE)), beyond], axis=1)
 
 
@@ -96,15 +86,8 @@ class Poisson(Counts):
             rate = size * np.exp(mean + 0.5 * var)  # the mean of a lognormal variable
         return Expected(y * (mean + np.log(size)) - rate - gammaln(y + 1.0), y - rate, rate)
 
-    def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        mean = size * np.exp(f)
-        return mean, mean
-
-    def conditional_sample(self, f: np.ndarray, size: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        return rng.poisson(size * np.exp(f)).astype(float)
-
-    def conditional_cdf(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
-        return np.where(y >= 0.0, gammaincc(np.floor(np.maximum(y, 0.0)) + 1.0, size * np.exp(f)), 0.0)
+    def conditional(self, f: np.ndarray, size: np.ndarray) -> distributions.Poisson:
+        return distributions.Poisson(size * np.exp(f))
 
     def latent_step(self, f: np.ndarray, size: np.ndarray) -> np.ndarray:
         return 0.8 / np.sqrt(1.0 + size * np.exp(f))
@@ -165,17 +148,12 @@ class NegativeBinomial(Counts):
         log_ratio = f + np.log(size) - np.log(self.concentration)
         return expit(log_ratio), expit(-log_ratio)
 
-    def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        mean = size * np.exp(f)
-        return mean, mean + mean**2 / self.concentration
+    def conditional(self, f: np.ndarray, size: np.ndarray) -> distributions.NegativeBinomial:
+        return distributions.NegativeBinomial(size * np.exp(f), np.asarray(self.concentration))
 
     def conditional_sample(self, f: np.ndarray, size: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         mean = size * np.exp(f)
         return rng.negative_binomial(self.concentration, self.concentration / (self.concentration + mean)).astype(float)
-
-    def conditional_cdf(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
-        r, mean = self.concentration, size * np.exp(f)
-        return np.where(y >= 0.0, betainc(r, np.floor(np.maximum(y, 0.0)) + 1.0, r / (r + mean)), 0.0)
 
     def latent_step(self, f: np.ndarray, size: np.ndarray) -> np.ndarray:
         mean = size * np.exp(f)
@@ -243,15 +221,8 @@ class Gamma(Likelihood):
         with np.errstate(over="ignore"):
             return y * np.exp(0.5 * var - mean)
 
-    def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        mean = np.exp(f)
-        return mean, mean**2 / self.gamma_shape
-
-    def conditional_sample(self, f: np.ndarray, size: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        return rng.gamma(self.gamma_shape, np.exp(f) / self.gamma_shape)
-
-    def conditional_cdf(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
-        return gammainc(self.gamma_shape, self.gamma_shape * np.maximum(y, 0.0) * np.exp(-f))
+    def conditional(self, f: np.ndarray, size: np.ndarray) -> distributions.Gamma:
+        return distributions.Gamma(np.exp(f), np.asarray(self.gamma_shape))
 
     def latent_step(self, f: np.ndarray, size: np.ndarray) -> np.ndarray:
         return np.full_like(f, 0.5 / np.sqrt(1.0 + self.gamma_shape))
@@ -260,7 +231,4 @@ class Gamma(Likelihood):
         k = self.gamma_shape
         start = mean - TAIL * sd + np.log(gammaincinv(k, 1e-15) / k)
         stop = mean + TAIL * sd + np.log(gammainccinv(k, 1e-15) / k)
-        t, w = gauss_legendre(GAMMA_PANEL)
-        half = 0.5 * (stop - start)[:, None]
-        y = np.exp(start[:, None] + half * (t + 1.0))
-        return y, half * w * y
+        return gauss_legendre_log(GAMMA_PANEL, start, stop)

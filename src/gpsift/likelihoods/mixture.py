@@ -30,7 +30,7 @@ from numpy.polynomial.hermite_e import herme2poly
 
 from gpsift._utils.quadrature import N_PEAKED, normal_weights, peaked_nodes
 from gpsift.likelihoods.distributions import Distribution, log1p_excess
-from gpsift.likelihoods.distributions.base import quantiles
+from gpsift.likelihoods.distributions.base import bisect_quantile
 
 # The latent value is averaged by the trapezoidal rule over +-REACH standard deviations, which converges exponentially.
 REACH = 8.5
@@ -147,24 +147,11 @@ class LatentMixture(Distribution):
         return self._given(self._all, np.asarray(y, dtype=float)[:, None]).log_density[:, 0]
 
     def cdf(self, y: np.ndarray) -> np.ndarray:
-        """P(Y_i <= y_i)."""
         return self.likelihood.conditional_cdf(y[:, None], self._latent, self.size[:, None]) @ self._grid[1]
 
-    def quantile(self, probability: float | np.ndarray) -> np.ndarray:
-        """Quantiles: (n,) for one probability, (n, k) for k of them."""
-        return quantiles(self._one_quantile, probability)
-
-    def _one_quantile(self, probability: float) -> np.ndarray:
-        """Find a quantile by bisection, rounded up for counts."""
+    def quantile_at(self, probability: float) -> np.ndarray:
         low, high = self._bracket(probability)
-        for _ in range(80):
-            middle = 0.5 * (low + high)
-            middle = np.floor(middle) if self.likelihood.is_discrete else middle
-            below = self.cdf(middle) < probability
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-            if self.likelihood.is_discrete and np.all(high - low <= 1.0):
-                break
-        return high
+        return bisect_quantile(self.cdf, probability, low, high, whole=self.likelihood.is_discrete)
 
     def _bracket(self, probability: float) -> tuple[np.ndarray, np.ndarray]:
         """Return values below and above the quantile: the ends of the likelihood's nodes."""
@@ -172,7 +159,6 @@ class LatentMixture(Distribution):
         return y.min(axis=1) - 1.0, y.max(axis=1)
 
     def sample(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Draws (n_draws, n), independent between points."""
         normal = rng.standard_normal((n_draws, self.latent_mean.size))
         f = self.latent_mean + np.sqrt(self.latent_var) * normal
         return self.likelihood.conditional_sample(f, np.broadcast_to(self.size, f.shape), rng)

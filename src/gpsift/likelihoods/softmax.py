@@ -19,7 +19,7 @@ from gpsift._utils.quadrature import softmax_nodes
 from gpsift._utils.text import join_names
 from gpsift.likelihoods.base import Derivatives, Likelihood, no_count
 from gpsift.likelihoods.distributions import log1p_excess
-from gpsift.likelihoods.distributions.classes import SeveralClasses
+from gpsift.likelihoods.distributions.classes import Categorical, SeveralClasses
 
 # A latent variance of 0 becomes this share of the squared spread of the latent means.
 SMALLEST_VAR = 1e-14
@@ -85,11 +85,9 @@ class Softmax(Likelihood):
         return False
 
     def for_target(self, y: np.ndarray) -> Self:
-        """The likelihood with its number of classes known."""
         return self if self.n_classes is not None else replace(self, n_classes=int(y.max()) + 1)
 
     def indicators(self, y: np.ndarray) -> np.ndarray:
-        """1 for the class of each observation, 0 for the others, (n, C)."""
         return (y[..., None] == np.arange(self.n_latent)).astype(float)
 
     def level_fit(self, y: np.ndarray, size: np.ndarray) -> tuple[Likelihood, np.ndarray]:
@@ -97,27 +95,21 @@ class Softmax(Likelihood):
             return self, np.log(self.indicators(y).mean(axis=0))
 
     def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
-        """log P(y), with latent values f (n, C)."""
         label = np.broadcast_to(y, f.shape[:-1]).astype(int)
         return np.take_along_axis(log_softmax(f, axis=-1), label[..., None], axis=-1)[..., 0]
 
     def derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> Derivatives:
-        """Derivatives with respect to the latent value of each class by itself, (n, C) each."""
+        """Return derivatives with respect to the latent value of each class by itself, (n, C) each."""
         s = softmax(f, axis=-1)
         slope = s * (1.0 - s)
         return Derivatives((y[..., None] == np.arange(f.shape[-1])) - s, -slope, -slope * (1.0 - 2.0 * s))
 
-    def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of the indicator of each class, (n, C) each."""
-        s = softmax(f, axis=-1)
-        return s, s * (1.0 - s)
+    def conditional(self, f: np.ndarray, size: np.ndarray) -> Categorical:
+        return Categorical(softmax(f, axis=-1))
 
     def conditional_sample(self, f: np.ndarray, size: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         # The largest of f_c + Gumbel noise is class c with probability s_c.
         return np.argmax(f + rng.gumbel(size=f.shape), axis=-1).astype(float)
-
-    def conditional_cdf(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
-        return np.sum(softmax(f, axis=-1) * (np.arange(f.shape[-1]) <= y[..., None]), axis=-1)
 
     def latent_step(self, f: np.ndarray, size: np.ndarray) -> np.ndarray:
         return np.full(f.shape[:-1], 0.5)
@@ -126,7 +118,7 @@ class Softmax(Likelihood):
         return np.broadcast_to(np.arange(mean.shape[-1], dtype=float), mean.shape), np.ones(mean.shape)
 
     def predictive(self, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> SoftmaxMixture:
-        """The distribution of an observation with latent values N(mean, var), (n, C) and (n, C, C)."""
+        """Return the distribution of an observation with latent values N(mean, var), (n, C) and (n, C, C)."""
         return SoftmaxMixture(mean, var)
 
 
@@ -162,7 +154,7 @@ class SoftmaxMixture(SeveralClasses):
         return np.exp(self.log_probabilities)
 
     def mean_slopes(self, c: int) -> np.ndarray:
-        """How fast the probability of class c grows with each latent mean, (n, C)."""
+        """Return the derivatives of the probability of class c with respect to each latent mean, (n, C)."""
         found = np.empty(self.latent_mean.shape)
         for at in self._blocks():
             share = self._shares(at)[:, c, None, :]
@@ -230,7 +222,7 @@ class SoftmaxMixture(SeveralClasses):
         return SMALLEST_VAR * (1.0 + np.ptp(self.latent_mean, axis=1)[:, None] ** 2)
 
     def _shares(self, at: _Block) -> np.ndarray:
-        """How much each node contributes to the probability of each class, (rows, C, h), adding up to 1."""
+        """Return the share of each node in the probability of each class, (rows, C, h)."""
         return np.exp(at.log_s + (at.log_weights - self.log_probabilities[at.rows][:, :, None]))
 
     def _blocks(self) -> Iterator[_Block]:
@@ -265,7 +257,7 @@ class _Block(NamedTuple):
 
 
 def principal_axes(cov: np.ndarray, floor: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Standard deviations (n, C - 1) and unit vectors (n, C, C - 1) of the differences between the classes."""
+    """Return standard deviations (n, C - 1) and axes (n, C, C - 1) of the differences between the classes."""
     contrasts = helmert(cov.shape[1])
     between = contrasts @ cov @ contrasts.T
     variances, directions = np.linalg.eigh(0.5 * (between + np.swapaxes(between, 1, 2)))

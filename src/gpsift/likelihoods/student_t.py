@@ -6,8 +6,8 @@ u = log g:
 
 .. math:: p(y) = \int N(y; m, w) \, p(u) \, du, \qquad w = v + s^2 e^{-u} .
 
-The integrand is analytic for \|Im u\| < pi / 2, however small s^2 is beside v, so the trapezoidal rule gets by with one
-step for all. An integral over the latent value has to resolve poles at a distance of sqrt(df) s from the real axis.
+The integrand is analytic for \|Im u\| < pi / 2, however small s^2 is beside v, so one step of the trapezoidal rule
+serves all. An integral over the latent value has to resolve poles at a distance of sqrt(df) s from the real axis.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import digamma, gammainccinv, gammaincinv, gammaln, logsumexp, ndtr, ndtri, stdtr, stdtrit
+from scipy.special import digamma, gammainccinv, gammaincinv, gammaln, logsumexp, ndtr, ndtri, stdtrit
 
 from gpsift._utils.parameter import Parameter
 from gpsift._utils.priors import GammaPrior, HalfT, OnLogScale
+from gpsift.likelihoods import distributions
 from gpsift.likelihoods.base import Derivatives, Likelihood, ParamDerivatives
 from gpsift.likelihoods.mixture import Expansion, Given, LatentMixture, hermite
 
@@ -28,7 +29,7 @@ from gpsift.likelihoods.mixture import Expansion, Given, LatentMixture, hermite
 # 1e3 and latent standard deviations from 1e-3 to 1e3 of the noise scale.
 BEND = 3.0
 SPACING = 0.1
-# Degrees of freedom from which on a limit stands in for differences of large logarithms.
+# Degrees of freedom from which on a limit replaces differences of large logarithms.
 NEARLY_NORMAL = 1e7
 # Step in u, and its largest share of the standard deviation of u: right to 1e-9 for df from 0.5 to infinity.
 STEP = 0.35
@@ -122,15 +123,8 @@ class StudentT(Likelihood):
         scale_part = ParamDerivatives(2.0 * a * by_a.log_density - 1.0, 2.0 * a * by_a.first, 2.0 * a * by_a.second)
         return [df_part, scale_part]
 
-    def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        factor = self.df / (self.df - 2.0) if self.df > 2.0 else np.inf
-        return f, np.full_like(f, factor * self.noise_scale**2)
-
-    def conditional_sample(self, f: np.ndarray, size: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        return f + self.noise_scale * rng.standard_t(self.df, size=f.shape)
-
-    def conditional_cdf(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
-        return stdtr(self.df, (y - f) / self.noise_scale)
+    def conditional(self, f: np.ndarray, size: np.ndarray) -> distributions.StudentT:
+        return distributions.StudentT(f, np.full_like(f, self.noise_scale), np.asarray(self.df))
 
     def latent_step(self, f: np.ndarray, size: np.ndarray) -> np.ndarray:
         # The density has poles at a distance of sqrt(df) noise_scale from the real axis.
@@ -212,7 +206,7 @@ class StudentTMixture(LatentMixture):
         return [hermite({j: r**j * averages[(k + j) // 2] for j in range(k, -1, -2)}) for k in range(1, order + 1)]
 
     def _normals(self, rows: np.ndarray, y: np.ndarray, *, beyond: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Log weights (h,) and variances (rows, h) of normal distributions whose mixture is p at y, or `beyond` y."""
+        """Return log weights (h,) and variances (rows, h) of normals whose mixture is p at y, or `beyond` y."""
         df, noise_var = self.likelihood.df, self.likelihood.noise_scale**2
         squared, var = (y - self.latent_mean[rows][:, None]) ** 2, self.latent_var[rows][:, None]
         # The smallest g that counts. Given y it has a Gamma((df + 1) / 2, (df + r^2 / s^2) / 2) distribution if v = 0,

@@ -7,8 +7,16 @@ import pytest
 from rich.console import Console
 
 import gpsift as gs
-from gpsift._utils.parallel import bars, fit_progress, progress_bar, spinner
-from gpsift._utils.progress import SearchProgress, on_progress, set_status, track
+from gpsift._utils import progress
+from gpsift._utils.progress import (
+    SearchProgress,
+    fit_progress,
+    on_progress,
+    progress_bar,
+    set_status,
+    spinner,
+    track,
+)
 from gpsift.reference.ensemble import Ensemble
 
 
@@ -129,4 +137,4 @@ def test_there_is_no_bar_where_nobody_sees_it(capsys):
     with spinner("reading"):
         pass
     assert capsys.readouterr().err == ""
-    assert bars.sys.stderr.isatty() is False
+    assert progress.sys.stderr.isatty() is False

@@ -8,7 +8,7 @@ import pytest
 
 SCRIPT = """
 import multiprocessing, sys
-from gpsift._utils.parallel.work import ExitWithParent
+from gpsift._utils.parallel import ExitWithParent
 
 task = ExitWithParent(len)
 multiprocessing.current_process().name, task.parent = sys.argv[1], int(sys.argv[2])

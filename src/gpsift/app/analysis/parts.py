@@ -11,9 +11,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from gpsift._utils.parallel import Work, progress_bar
+from gpsift._utils.parallel import Work
 from gpsift._utils.pareto import LARGEST_K_HAT
-from gpsift._utils.progress import track
+from gpsift._utils.progress import progress_bar, track
 from gpsift._utils.warnings import collect_warnings
 from gpsift.app.analysis.analysis import Analysis, ColumnEffects
 from gpsift.app.analysis.rows import sample_rows

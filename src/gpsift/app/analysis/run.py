@@ -15,9 +15,7 @@ from pathlib import Path as FilePath
 from typing import Any, Self
 
 from gpsift._utils.parallel import Work
-from gpsift._utils.parallel import spinner as waiting_bar
-from gpsift._utils.parallel.bars import fit_progress, progress_bar, spinner
-from gpsift._utils.progress import track
+from gpsift._utils.progress import fit_progress, progress_bar, spinner, track
 from gpsift._utils.warnings import collect_warnings, messages, warn
 from gpsift.app.analysis.analysis import Analysis
 from gpsift.app.analysis.cautions import find_cautions
@@ -378,7 +376,7 @@ def discover_columns(
 ) -> ColumnTest:
     """Test by `discover` which columns of a table matter. The other parameters are those of `analyse`."""
     began = time.perf_counter()
-    with waiting_bar("reading", work.progress):
+    with spinner("reading", work.progress):
         table = reading.read(data, target)
     notes = list(table.notes)
     table = reading.limit_rows(table, MOST_ROWS_OF_A_SEARCH, seed, notes)

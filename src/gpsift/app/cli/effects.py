@@ -15,7 +15,8 @@ import pandas as pd
 import typer
 from rich.console import Console
 
-from gpsift._utils.parallel import Work, progress_bar
+from gpsift._utils.parallel import Work
+from gpsift._utils.progress import progress_bar
 from gpsift.app.analysis import Analysis, Reading
 from gpsift.app.analysis.analysis import ColumnEffects
 from gpsift.app.analysis.parts import add_effects

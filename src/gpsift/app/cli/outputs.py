@@ -16,7 +16,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from gpsift._utils.atomic import atomic_write
-from gpsift._utils.parallel import Work, spinner
+from gpsift._utils.parallel import Work
+from gpsift._utils.progress import spinner
 from gpsift._utils.warnings import collect_warnings, messages
 from gpsift.app.analysis import Analysis, analyse
 from gpsift.app.analysis.options import Reading

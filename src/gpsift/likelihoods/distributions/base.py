@@ -17,6 +17,10 @@ from scipy.special import logsumexp
 
 from gpsift._utils.arrays import Array, namespace
 
+# Bisections of an interval by which a quantile has all of its digits; for counts, whatever the largest.
+BISECTIONS = 80
+COUNT_BISECTIONS = 2000
+
 
 class Distribution(ABC):
     """A predictive distribution at n points, one set of parameters a point."""
@@ -30,9 +34,17 @@ class Distribution(ABC):
         """The parameters that vary with the inputs, in the order of `gradients` and `changes`."""
         return tuple(getattr(self, name) for name in self.VARYING)
 
-    @abstractmethod
     def quantile(self, probability: Array) -> Array:
-        """Return quantiles: (n,) for one probability, (n, k) for k of them."""
+        """Return quantiles: (n,) for one probability, (n, k) for k of them; counts and classes are rounded up."""
+        probability = np.asarray(probability, dtype=float)
+        if not np.all((probability > 0) & (probability < 1)):
+            raise ValueError(f"Probabilities must lie between 0 and 1, got {probability}.")
+        values = [self.quantile_at(float(p)) for p in np.atleast_1d(probability)]
+        return values[0] if probability.ndim == 0 else np.stack(values, axis=-1)
+
+    @abstractmethod
+    def quantile_at(self, probability: float) -> Array:
+        """Return the quantile of one probability at each point."""
 
     @abstractmethod
     def cdf(self, y: Array) -> Array:
@@ -72,30 +84,34 @@ def log1p_excess(u: Array) -> Array:
     return xp.where(small, r * (near - 2.0 * series), u - xp.log1p(u))
 
 
-def quantiles(inverse_cdf: Callable[[float], np.ndarray], probability: float | np.ndarray) -> np.ndarray:
-    """Evaluate `inverse_cdf` at one probability, or at k of them along a new last axis."""
-    probability = np.asarray(probability, dtype=float)
-    if not np.all((probability > 0) & (probability < 1)):
-        raise ValueError(f"Probabilities must lie between 0 and 1, got {probability}.")
-    values = [inverse_cdf(float(p)) for p in np.atleast_1d(probability)]
-    return values[0] if probability.ndim == 0 else np.stack(values, axis=-1)
+def bisect_quantile(
+    cdf: Callable[[np.ndarray], np.ndarray],
+    probability: float,
+    low: np.ndarray,
+    high: np.ndarray,
+    *,
+    whole: bool,
+    most: int = BISECTIONS,
+) -> np.ndarray:
+    """Find where a cdf reaches the probability, between `low`, where it does not, and `high`, where it does."""
+    for _ in range(most):
+        middle = 0.5 * (low + high)
+        middle = np.floor(middle) if whole else middle
+        # Beyond 2^53 neighbours are more than 1 apart and the middle may be one of the ends.
+        if not np.any((middle > low) & (middle < high)):
+            break
+        short = cdf(middle) < probability
+        low, high = np.where(short, middle, low), np.where(short, high, middle)
+    return high
 
 
 def count_quantile(cdf: Callable[[np.ndarray], np.ndarray], probability: float, start: np.ndarray) -> np.ndarray:
     """Find the smallest whole number whose cdf reaches the probability; the search from above begins at `start`."""
+    # Not ppf of SciPy's Poisson and negative binomial: they fail from means of 1e12 on.
     low, high = np.full(start.shape, -1.0), np.ceil(start) + 1.0
     while np.any(short := cdf(high) < probability):
         low, high = np.where(short, high, low), np.where(short, 2.0 * high, high)
-    while True:
-        middle = np.floor(0.5 * (low + high))
-        # Beyond 2^53 neighbours are more than 1 apart and the middle may be one of the ends.
-        if not np.any((middle > low) & (middle < high)):
-            return high
-        short = cdf(middle) < probability
-        low, high = np.where(short, middle, low), np.where(short, high, middle)
-
-
-BISECTIONS = 60
+    return bisect_quantile(cdf, probability, low, high, whole=True, most=COUNT_BISECTIONS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,23 +139,13 @@ class Pool(Distribution):
     def cdf(self, y: np.ndarray) -> np.ndarray:
         return np.mean([member.cdf(y) for member in self.members], axis=0)
 
-    def quantile(self, probability: float | np.ndarray) -> np.ndarray:
-        probability = np.asarray(probability, dtype=float)
-        columns = [self._one_quantile(float(p)) for p in np.atleast_1d(probability)]
-        return columns[0] if probability.ndim == 0 else np.stack(columns, axis=1)
-
-    def _one_quantile(self, probability: float) -> np.ndarray:
+    def quantile_at(self, probability: float) -> np.ndarray:
         """Bisect between the smallest and largest quantile of the members; counts stay whole."""
         quantiles = np.array([member.quantile(probability) for member in self.members])
         low, high = quantiles.min(axis=0), quantiles.max(axis=0)
-        whole = bool(np.all(quantiles == np.floor(quantiles)))
         high = np.where(self.cdf(low) >= probability, low, high)
-        for _ in range(BISECTIONS):
-            middle = 0.5 * (low + high)
-            middle = np.floor(middle) if whole else middle
-            below = self.cdf(middle) < probability
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return high
+        whole = bool(np.all(quantiles == np.floor(quantiles)))
+        return bisect_quantile(self.cdf, probability, low, high, whole=whole)
 
     def sample(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         chosen = rng.integers(len(self.members), size=n_draws)

@@ -6,7 +6,6 @@ KL = p E(d / p) + (1 - p) E(-d / (1 - p)) with E(u) = u - log(1 + u).
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -15,7 +14,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from gpsift._utils.arrays import Array
-from gpsift.likelihoods.distributions.base import Distribution, log1p_excess, quantiles
+from gpsift.likelihoods.distributions.base import Distribution, log1p_excess
 from gpsift.likelihoods.distributions.counts import share_excess, share_metric
 
 ROOT_2PI = np.sqrt(2.0 * np.pi)
@@ -25,15 +24,8 @@ TINY = 1e-300
 class TwoClasses(Distribution):
     """A distribution of two classes by the probabilities of both, each on its own for its digits near 0."""
 
-    @property
-    @abstractmethod
-    def probability(self) -> np.ndarray:
-        """P(y = 1), (n,)."""
-
-    @property
-    @abstractmethod
-    def complement(self) -> np.ndarray:
-        """P(y = 0), (n,)."""
+    probability: Array  # P(y = 1), (n,)
+    complement: Array  # P(y = 0), (n,)
 
     @property
     def mean(self) -> np.ndarray:
@@ -50,9 +42,8 @@ class TwoClasses(Distribution):
     def cdf(self, y: np.ndarray) -> np.ndarray:
         return np.where(y >= 1.0, 1.0, np.where(y >= 0.0, self.complement, 0.0))
 
-    def quantile(self, probability: float | np.ndarray) -> np.ndarray:
-        """Return the class, 0 or 1, at each probability."""
-        return np.less.outer(self.complement, np.asarray(probability, dtype=float)).astype(float)
+    def quantile_at(self, probability: float) -> np.ndarray:
+        return (self.complement < probability).astype(float)
 
     def sample(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         return (rng.uniform(size=(n_draws, self.probability.size)) < self.probability).astype(float)
@@ -84,7 +75,7 @@ class Bernoulli(TwoClasses):
 
 
 def bernoulli_kl_of_change(p: np.ndarray, q: np.ndarray, change: np.ndarray) -> np.ndarray:
-    """KL to a Bernoulli distribution whose probability p = 1 - q has changed; p and q both given, for their digits."""
+    """Return the KL to a Bernoulli distribution whose probability p = 1 - q has changed."""
     # A probability that has underflowed to 0 takes its change with it.
     return p * log1p_excess(change / np.maximum(p, TINY)) + q * log1p_excess(-change / np.maximum(q, TINY))
 
@@ -174,7 +165,6 @@ class SeveralClasses(Distribution):
         return self.probabilities * (1.0 - self.probabilities)
 
     def log_density(self, y: np.ndarray) -> np.ndarray:
-        """log P(class y_i)."""
         n, n_classes = self.probabilities.shape
         label = np.asarray(y).astype(int)
         possible = (label == y) & (label >= 0) & (label < n_classes)
@@ -182,17 +172,14 @@ class SeveralClasses(Distribution):
         return np.where(possible, log_density, -np.inf)
 
     def cdf(self, y: np.ndarray) -> np.ndarray:
-        """P(class <= y_i), in the order of the columns."""
         n, n_classes = self.probabilities.shape
         label = np.clip(np.floor(y), -1, n_classes - 1).astype(int)
         return np.where(label < 0, 0.0, self._cumulative[np.arange(n), label])
 
-    def quantile(self, probability: float | np.ndarray) -> np.ndarray:
-        """The first class, in the order of the columns, at which the cdf reaches the probability."""
-        return quantiles(lambda p: np.argmax(self._cumulative >= p, axis=1).astype(float), probability)
+    def quantile_at(self, probability: float) -> np.ndarray:
+        return np.argmax(self._cumulative >= probability, axis=1).astype(float)
 
     def sample(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Classes (n_draws, n), independent between points."""
         uniform = rng.uniform(size=(n_draws, len(self.probabilities), 1))
         return np.argmax(self._cumulative > uniform, axis=2).astype(float)
 

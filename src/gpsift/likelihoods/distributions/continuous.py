@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import betaln, gammainc, gammaincinv, gammaln, stdtr, stdtrit, xlogy
 
 from gpsift._utils.quadrature import gauss_beta
-from gpsift.likelihoods.distributions.base import Distribution, log1p_excess, quantiles
+from gpsift.likelihoods.distributions.base import Distribution, log1p_excess
 from gpsift.likelihoods.distributions.counts import column
 
 # Against 40 digits for nu from 0.5 to 1e6: changes of 1e-9 are right to 2e-12, a mean that moves by 5 scales or a scale
@@ -28,14 +28,7 @@ NEAR_CHANGE = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Gamma(Distribution):
-    """Positive values with the given means m and variances m^2 / shape.
-
-    Parameters
-    ----------
-    mean : (n,)
-        The parameter that varies.
-    shape : (n,) or a number
-    """
+    """Positive values with the given means m, (n,), and variances m^2 / shape, (n,) or a number."""
 
     VARYING: ClassVar = ("mean",)
 
@@ -55,8 +48,8 @@ class Gamma(Distribution):
     def cdf(self, y: np.ndarray) -> np.ndarray:
         return gammainc(self.shape, self.shape * (np.maximum(y, 0.0) / self.mean))
 
-    def quantile(self, probability: float | np.ndarray) -> np.ndarray:
-        return quantiles(lambda p: gammaincinv(self.shape, p) * (self.mean / self.shape), probability)
+    def quantile_at(self, probability: float) -> np.ndarray:
+        return gammaincinv(self.shape, probability) * (self.mean / self.shape)
 
     def sample(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         return rng.gamma(self.shape, self.mean / self.shape, size=(n_draws, self.mean.size))
@@ -66,28 +59,20 @@ class Gamma(Distribution):
         return {"prediction": column(self.shape) * (gradient / column(self.mean)) ** 2}
 
     def kl_terms(self, *changes: np.ndarray) -> dict[str, np.ndarray]:
+        """Return shape (u - log(1 + u)) with 1 + u = m / m'."""
         (change,) = changes
-        return {"prediction": gamma_kl_of_change(self.mean, self.shape, change)}
-
-
-def gamma_kl_of_change(m: np.ndarray, k: np.ndarray, change: np.ndarray) -> np.ndarray:
-    """KL to a gamma distribution of the same shape k whose mean has changed: k (u - log(1 + u)), 1 + u = m / m'."""
-    moved = m + change
-    u = np.asarray(-change / moved)
-    # Where the mean has grown a lot, u is all but -1 and has forgotten m.
-    return k * np.where(np.abs(u) < NEAR_CHANGE, log1p_excess(u), u - np.log(m / moved))
+        moved = self.mean + change
+        u = np.asarray(-change / moved)
+        # Where the mean has grown a lot, u is all but -1 and has forgotten m.
+        kl = self.shape * np.where(np.abs(u) < NEAR_CHANGE, log1p_excess(u), u - np.log(self.mean / moved))
+        return {"prediction": kl}
 
 
 @dataclass(frozen=True, eq=False)
 class StudentT(Distribution):
-    """Student's t around `mean`, stretched by `scale`.
+    """Student's t around `mean`, stretched by `scale`, (n,) each, with df degrees of freedom, (n,) or a number.
 
-    Parameters
-    ----------
-    mean, scale : (n,)
-        The parameters that vary. The scale is no standard deviation: the variance is scale^2 df / (df - 2).
-    df : (n,) or a number
-        Degrees of freedom. The variance is infinite up to 2; `mean` is the median up to 1.
+    The variance is scale^2 df / (df - 2), and infinite up to df = 2; `mean` is the median up to df = 1.
     """
 
     VARYING: ClassVar = ("mean", "scale")
@@ -109,65 +94,50 @@ class StudentT(Distribution):
     def cdf(self, y: np.ndarray) -> np.ndarray:
         return stdtr(self.df, (y - self.mean) / self.scale)
 
-    def quantile(self, probability: float | np.ndarray) -> np.ndarray:
-        return quantiles(lambda p: self.mean + self.scale * stdtrit(self.df, p), probability)
+    def quantile_at(self, probability: float) -> np.ndarray:
+        return self.mean + self.scale * stdtrit(self.df, probability)
 
     def sample(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         return self.mean + self.scale * rng.standard_t(self.df, size=(n_draws, self.mean.size))
 
     def metric_terms(self, *gradients: np.ndarray) -> dict[str, np.ndarray]:
-        mean_gradient, scale_gradient = gradients
-        mean_term, scale_term = student_t_metric(column(self.df), column(self.scale), mean_gradient, scale_gradient)
-        return {"mean": mean_term, "variance": scale_term}
+        """Return (nu + 1) / (nu + 3) (dm)^2 / s^2 and 2 nu / (nu + 3) (ds)^2 / s^2."""
+        df, scale = column(self.df), column(self.scale)
+        by_mean, by_scale = ((gradient / scale) ** 2 for gradient in gradients)
+        return {"mean": (df + 1.0) / (df + 3.0) * by_mean, "variance": 2.0 * df / (df + 3.0) * by_scale}
 
     def kl_terms(self, *changes: np.ndarray) -> dict[str, np.ndarray]:
+        r"""Return the KL of the change of scale alone, and what the change of the mean adds.
+
+        With c = s'/s and a = (m' - m) / s:
+
+        .. math::
+            \log c + \tfrac{\nu + 1}{2} E \log(1 + x (c^{-2} - 1)), \qquad
+            \tfrac{\nu + 1}{4} E \log\left(1 + \frac{a^2 (1-x) [2 \nu (c^2 (1-x) - x) + a^2 (1-x)]}
+            {\nu^2 (c^2 (1-x) + x)^2}\right)
+        """
         mean_change, scale_change = changes
-        mean_term, scale_term = student_t_kl_of_change(self.df, self.scale, mean_change, scale_change)
-        return {"mean": mean_term, "variance": scale_term}
+        x, weights = beta_nodes(self.df)
+        nu = np.asarray(self.df, dtype=float)[..., None]
+        step = np.asarray(scale_change / self.scale)[..., None]
+        c = 1.0 + step
 
+        # log(q / p) of the change of scale: its values are of first order and its expectation is of second. For small
+        # changes q / p - 1, whose expectation is 0, is added to it. At 1e-9 no digit would be left otherwise.
+        log_ratio = -np.log1p(step) - 0.5 * (nu + 1.0) * np.log1p(-x * step * (1.0 + c) / c**2)
+        small = np.abs(step) < LARGE_CHANGE
+        excess = np.where(small, log1p_excess(np.expm1(np.where(small, log_ratio, 0.0))), -log_ratio)
+        scale_term = np.sum(weights * excess, axis=-1)
 
-def student_t_metric(
-    df: np.ndarray, scale: np.ndarray, mean_gradient: np.ndarray, scale_gradient: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The two terms of the Fisher metric: (nu+1)/(nu+3) (dm)^2 / s^2 and 2 nu/(nu+3) (ds)^2 / s^2."""
-    mean_term = (df + 1.0) / (df + 3.0) * (mean_gradient / scale) ** 2
-    return mean_term, 2.0 * df / (df + 3.0) * (scale_gradient / scale) ** 2
-
-
-def student_t_kl_of_change(
-    df: np.ndarray, scale: np.ndarray, mean_change: np.ndarray, scale_change: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    r"""KL to a Student-t distribution whose mean and scale have changed, as what each of them contributes.
-
-    The scale's part is the KL of that change alone and the mean's what its change adds, as for normal distributions.
-    With c = s'/s and a = (m' - m) / s:
-
-    .. math::
-        \log c + \tfrac{\nu + 1}{2} E \log(1 + x (c^{-2} - 1)), \qquad
-        \tfrac{\nu + 1}{4} E \log\left(1 + \frac{a^2 (1-x) [2 \nu (c^2 (1-x) - x) + a^2 (1-x)]}
-        {\nu^2 (c^2 (1-x) + x)^2}\right)
-    """
-    x, weights = beta_nodes(df)
-    nu = np.asarray(df, dtype=float)[..., None]
-    step = np.asarray(scale_change / scale)[..., None]
-    c = 1.0 + step
-
-    # log(q / p) of the change of scale: its values are of first order and its expectation is of second, so for small
-    # changes q / p - 1, whose expectation is 0, is added to it. At 1e-9 no digit would be left otherwise.
-    log_ratio = -np.log1p(step) - 0.5 * (nu + 1.0) * np.log1p(-x * step * (1.0 + c) / c**2)
-    small = np.abs(step) < LARGE_CHANGE
-    excess = np.where(small, log1p_excess(np.expm1(np.where(small, log_ratio, 0.0))), -log_ratio)
-    scale_term = np.sum(weights * excess, axis=-1)
-
-    squared = np.asarray(mean_change / scale)[..., None] ** 2
-    near, far = c**2 * (1.0 - x), x
-    u = squared * (1.0 - x) * (2.0 * nu * (near - far) + squared * (1.0 - x)) / (nu * (near + far)) ** 2
-    mean_term = 0.25 * np.sum((nu + 1.0) * weights * np.log1p(u), axis=-1)
-    return np.maximum(mean_term, 0.0), np.maximum(scale_term, 0.0)
+        squared = np.asarray(mean_change / self.scale)[..., None] ** 2
+        near, far = c**2 * (1.0 - x), x
+        u = squared * (1.0 - x) * (2.0 * nu * (near - far) + squared * (1.0 - x)) / (nu * (near + far)) ** 2
+        mean_term = 0.25 * np.sum((nu + 1.0) * weights * np.log1p(u), axis=-1)
+        return {"mean": np.maximum(mean_term, 0.0), "variance": np.maximum(scale_term, 0.0)}
 
 
 def beta_nodes(df: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of expectations over Beta(1/2, df/2), along a new last axis."""
+    """Return nodes and weights of expectations over Beta(1/2, df/2), along a new last axis."""
     values, index = np.unique(np.asarray(df, dtype=float), return_inverse=True)
     rules = [gauss_beta(N_NODES, 0.5, 0.5 * df) for df in values]
     x, weights = (np.stack(rows) for rows in zip(*rules, strict=True))

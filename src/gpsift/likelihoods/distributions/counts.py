@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import betainc, betaincc, betaln, gammaincc, gammaln, xlog1py, xlogy
 
-from gpsift.likelihoods.distributions.base import Distribution, count_quantile, log1p_excess, quantiles
+from gpsift.likelihoods.distributions.base import Distribution, bisect_quantile, count_quantile, log1p_excess
 
 # A share that was rounded to zero is taken to be this, so that a saturated prediction that does not move scores 0.
 SMALLEST_SHARE = 1e-300
@@ -35,22 +35,13 @@ def share_metric(share: np.ndarray, gradient: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Binomial(Distribution):
-    """Successes out of `trials`, each with the given probability.
-
-    Parameters
-    ----------
-    trials : (n,) or a number
-    probability : (n,)
-        The parameter that varies.
-    failure : (n,), optional
-        1 - probability, where it is known to more digits than the subtraction leaves near 0.
-    """
+    """Successes out of `trials`, (n,) or a number, each with the given probability, (n,)."""
 
     VARYING: ClassVar = ("probability",)
 
     trials: np.ndarray
     probability: np.ndarray
-    failure: np.ndarray | None = None
+    failure: np.ndarray | None = None  # 1 - probability, where it is known to more digits than subtraction leaves
 
     @property
     def complement(self) -> np.ndarray:
@@ -73,39 +64,30 @@ class Binomial(Distribution):
         return np.where(possible, log_ways + log_power(p, q, y) + log_power(q, p, self.trials - y), -np.inf)
 
     def cdf(self, y: np.ndarray) -> np.ndarray:
-        from scipy.stats import binom
+        y = np.clip(np.floor(y), -1.0, self.trials)
+        a, b = np.maximum(self.trials - y, 1e-300), np.maximum(y + 1.0, 1e-300)
+        inside = incomplete_beta(a, b, self.complement, self.probability)
+        return np.where(y >= self.trials, 1.0, np.where(y < 0.0, 0.0, inside))
 
-        y, p, q = np.floor(y), self.probability, self.complement
-        # From the smaller of both probabilities, which has more digits.
-        return np.where(p < q, binom.cdf(y, self.trials, p), binom.sf(self.trials - y - 1.0, self.trials, q))
-
-    def quantile(self, probability: float | np.ndarray) -> np.ndarray:
-        from scipy.stats import binom
-
-        return quantiles(lambda p: binom.ppf(p, self.trials, self.probability), probability)
+    def quantile_at(self, probability: float) -> np.ndarray:
+        start = np.full(self.probability.shape, -1.0)
+        return bisect_quantile(self.cdf, probability, start, start + 1.0 + self.trials, whole=True)
 
     def sample(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         trials = np.asarray(self.trials).astype(int)
         return rng.binomial(trials, self.probability, size=(n_draws, self.probability.size)).astype(float)
 
     def metric_terms(self, *gradients: np.ndarray) -> dict[str, np.ndarray]:
+        """Return N (dp)^2 / (p q), q = 1 - p, as N (dp)^2 (1 / p + 1 / q)."""
         (gradient,) = gradients
         p, q, trials = column(self.probability), column(self.complement), column(self.trials)
-        return {"prediction": binomial_metric(trials, p, q, gradient)}
+        return {"prediction": trials * (share_metric(p, gradient) + share_metric(q, gradient))}
 
     def kl_terms(self, *changes: np.ndarray) -> dict[str, np.ndarray]:
+        """Return N [p E(d / p) + q E(-d / q)]."""
         (change,) = changes
-        return {"prediction": binomial_kl_of_change(self.trials, self.probability, self.complement, change)}
-
-
-def binomial_metric(trials: np.ndarray, p: np.ndarray, q: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-    """N (dp)^2 / (p q), for q = 1 - p, as N (dp)^2 (1 / p + 1 / q)."""
-    return trials * (share_metric(p, gradient) + share_metric(q, gradient))
-
-
-def binomial_kl_of_change(trials: np.ndarray, p: np.ndarray, q: np.ndarray, change: np.ndarray) -> np.ndarray:
-    """KL to a binomial distribution whose probability p = 1 - q has changed: N [p E(d / p) + q E(-d / q)]."""
-    return trials * (share_excess(p, change) + share_excess(q, -change))
+        excess = share_excess(self.probability, change) + share_excess(self.complement, -change)
+        return {"prediction": self.trials * excess}
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,8 +111,8 @@ class Poisson(Distribution):
         y = np.floor(y)
         return np.where(y < 0, 0.0, gammaincc(np.maximum(y, 0.0) + 1.0, self.mean))
 
-    def quantile(self, probability: float | np.ndarray) -> np.ndarray:
-        return quantiles(lambda p: count_quantile(self.cdf, p, self.mean), probability)
+    def quantile_at(self, probability: float) -> np.ndarray:
+        return count_quantile(self.cdf, probability, self.mean)
 
     def sample(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
         return rng.poisson(self.mean, size=(n_draws, self.mean.size)).astype(float)
@@ -147,15 +129,7 @@ class Poisson(Distribution):
 
 @dataclass(frozen=True, eq=False)
 class NegativeBinomial(Distribution):
-    """Counts with the given means m and variances m + m^2 / concentration.
-
-    Parameters
-    ----------
-    mean : (n,)
-        The parameter that varies.
-    concentration : (n,) or a number
-        Poisson counts are the limit of large ones.
-    """
+    """Counts with the given means m, (n,), and variances m + m^2 / concentration, (n,) or a number."""
 
     VARYING: ClassVar = ("mean",)
 
@@ -179,12 +153,11 @@ class NegativeBinomial(Distribution):
         m, r = self.mean, self.concentration
         return np.where(y < 0, 0.0, incomplete_beta(r, np.maximum(y, 0.0) + 1.0, r / (m + r), m / (m + r)))
 
-    def quantile(self, probability: float | np.ndarray) -> np.ndarray:
-        return quantiles(lambda p: count_quantile(self.cdf, p, self.mean), probability)
+    def quantile_at(self, probability: float) -> np.ndarray:
+        return count_quantile(self.cdf, probability, self.mean)
 
     def sample(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Draws (n_draws, n): Poisson counts whose rates are gamma distributed."""
-        r = self.concentration
+        r = self.concentration  # Poisson counts whose rates are gamma distributed
         return rng.poisson(rng.gamma(r, self.mean / r, size=(n_draws, self.mean.size))).astype(float)
 
     def metric_terms(self, *gradients: np.ndarray) -> dict[str, np.ndarray]:
@@ -194,17 +167,12 @@ class NegativeBinomial(Distribution):
 
     def kl_terms(self, *changes: np.ndarray) -> dict[str, np.ndarray]:
         (change,) = changes
-        return {"prediction": negative_binomial_kl_of_change(self.mean, self.concentration, change)}
-
-
-def negative_binomial_kl_of_change(m: np.ndarray, r: np.ndarray, change: np.ndarray) -> np.ndarray:
-    """KL to a negative binomial distribution whose mean has changed; its concentration r has not.
-
-    It is m + r times the KL of Bernoulli distributions with probabilities m / (m + r).
-    """
-    # Not m E(d / m) - (m + r) E(d / (m + r)), which is shorter but loses the digits of m / r when r is small.
-    moved = m + r + change
-    return share_excess(m, change * (r / moved)) + r * log1p_excess(np.asarray(-change / moved))
+        # m + r times the KL of Bernoulli distributions with probabilities m / (m + r). The shorter
+        # m E(d / m) - (m + r) E(d / (m + r)) loses the digits of m / r when r is small.
+        m, r = self.mean, self.concentration
+        moved = m + r + change
+        kl = share_excess(m, change * (r / moved)) + r * log1p_excess(np.asarray(-change / moved))
+        return {"prediction": kl}
 
 
 def log_power(share: np.ndarray, rest: np.ndarray, power: np.ndarray) -> np.ndarray:
@@ -213,16 +181,20 @@ def log_power(share: np.ndarray, rest: np.ndarray, power: np.ndarray) -> np.ndar
 
 
 def incomplete_beta(a: np.ndarray, b: np.ndarray, x: np.ndarray, rest: np.ndarray) -> np.ndarray:
-    """The regularised I_x(a, b), rest = 1 - x, from whichever of the two is smaller and so has more digits."""
+    """Return the regularised I_x(a, b), rest = 1 - x, from the smaller of the two, which has more digits."""
     # With a = 1e12 and x = 1 - 3e-13, a cdf is off by 2e-5 otherwise.
-    return np.where(x < rest, betainc(a, b, x), betaincc(b, a, rest))
+    is_small = np.broadcast_to(x < rest, np.broadcast_shapes(np.shape(a), np.shape(b), np.shape(x)))
+    found = np.empty(is_small.shape)
+    betainc(a, b, x, out=found, where=is_small)
+    betaincc(b, a, rest, out=found, where=~is_small)
+    return found
 
 
 def is_count(y: np.ndarray) -> np.ndarray:
-    """Which values are whole and not negative."""
+    """Mark the values that are whole and not negative."""
     return (y >= 0) & (np.floor(y) == y)
 
 
 def column(parameter: np.ndarray) -> np.ndarray:
-    """A parameter beside gradients (n, p): (n, 1), or (1, 1) for a number."""
+    """Reshape a parameter for products with gradients (n, p): to (n, 1), or (1, 1) for a number."""
     return np.reshape(parameter, (-1, 1))

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from gpsift._utils.arrays import Array, namespace
-from gpsift.likelihoods.distributions.base import Distribution, log1p_excess, quantiles
+from gpsift.likelihoods.distributions.base import Distribution, log1p_excess
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,19 +27,12 @@ class Gaussian(Distribution):
         return gaussian_log_density(y, self.mean, self.var)
 
     def cdf(self, y: np.ndarray) -> np.ndarray:
-        """P(Y_i <= y_i)."""
         return ndtr((y - self.mean) / np.sqrt(self.var))
 
-    def quantile(self, probability: float | np.ndarray) -> np.ndarray:
-        """Quantiles: (n,) for one probability, (n, k) for k of them."""
-        probability = np.asarray(probability, dtype=float)
-        if np.any((probability <= 0) | (probability >= 1)):
-            raise ValueError(f"Probabilities must lie between 0 and 1, got {probability}.")
-        values = np.multiply.outer(np.sqrt(self.var), ndtri(probability))
-        return values + (self.mean if probability.ndim == 0 else self.mean[..., None])
+    def quantile_at(self, probability: float) -> np.ndarray:
+        return self.mean + np.sqrt(self.var) * ndtri(probability)
 
     def sample(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Draws (n_draws, n), independent between points."""
         return self.mean + np.sqrt(self.var) * rng.standard_normal((n_draws, *self.mean.shape))
 
     def metric_terms(self, *gradients: Array) -> dict[str, Array]:
@@ -69,7 +62,7 @@ def gaussian_kl(mean_p: Array, var_p: Array, mean_q: Array, var_q: Array) -> Arr
 
 
 def gaussian_kl_of_change(var: Array, mean_change: Array, var_change: Array) -> tuple[Array, Array]:
-    """KL(N(m, v) || N(m + mean_change, v + var_change)) as what the mean and what the variance contribute.
+    """Return KL(N(m, v) || N(m + mean_change, v + var_change)) as what the mean and what the variance contribute.
 
     Taking the changes instead of two distributions keeps the digits that a subtraction of nearly equal predictions
     loses.
@@ -79,7 +72,7 @@ def gaussian_kl_of_change(var: Array, mean_change: Array, var_change: Array) -> 
 
 
 def gaussian_metric(var: Array, mean_gradient: Array, var_gradient: Array) -> tuple[Array, Array]:
-    """The two terms of the Fisher metric of N(m, v): (dm)^2 / v and (dv)^2 / (2 v^2)."""
+    """Return the two terms of the Fisher metric of N(m, v): (dm)^2 / v and (dv)^2 / (2 v^2)."""
     return mean_gradient**2 / var, 0.5 * (var_gradient / var) ** 2
 
 
@@ -106,65 +99,46 @@ class MultivariateNormal(Distribution):
         return np.linalg.cholesky(self.cov)
 
     def log_density(self, y: np.ndarray) -> np.ndarray:
-        """Joint log density of the outputs (n, D) at each point, (n,)."""
-        z = whiten(self.L, (y - self.mean)[:, :, None])[:, :, 0]
+        """Return the joint log density of the outputs (n, D) at each point, (n,)."""
+        z = np.linalg.solve(self.L, (y - self.mean)[:, :, None])[:, :, 0]
         log_scales = np.sum(np.log(np.diagonal(self.L, axis1=1, axis2=2)), axis=1)
         return -0.5 * np.sum(z**2, axis=1) - log_scales - 0.5 * self.mean.shape[1] * np.log(2.0 * np.pi)
 
     def cdf(self, y: np.ndarray) -> np.ndarray:
-        """P(Y_id <= y_id) of each output by itself, (n, D)."""
+        """Return P(Y_id <= y_id) of each output by itself, (n, D)."""
         return ndtr((y - self.mean) / np.sqrt(self.var))
 
-    def quantile(self, probability: float | np.ndarray) -> np.ndarray:
-        """Quantiles of each output by itself: (n, D) for one probability, (n, D, k) for k of them."""
-        return quantiles(lambda p: self.mean + np.sqrt(self.var) * ndtri(p), probability)
+    def quantile_at(self, probability: float) -> np.ndarray:
+        return self.mean + np.sqrt(self.var) * ndtri(probability)
 
     def sample(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        """Draws (n_draws, n, D), independent between points."""
+        """Draw (n_draws, n, D) outputs, independent between points."""
         z = rng.standard_normal((n_draws, *self.mean.shape, 1))
         return self.mean + (self.L @ z)[..., 0]
 
     def metric_terms(self, *gradients: np.ndarray) -> dict[str, np.ndarray]:
+        """Return dm^T S^-1 dm and tr(S^-1 dS S^-1 dS) / 2."""
         mean_gradient, cov_gradient = gradients
-        mean_term, cov_term = multivariate_normal_metric(self.L, mean_gradient, cov_gradient)
-        return {"mean": mean_term, "variance": cov_term}
+        W = whiten_both_sides(self.L[:, None], np.moveaxis(cov_gradient, 3, 1))
+        mean_term = np.sum(np.linalg.solve(self.L, mean_gradient) ** 2, axis=1)
+        return {"mean": mean_term, "variance": 0.5 * np.sum(W**2, axis=(2, 3))}
 
     def kl_terms(self, *changes: np.ndarray) -> dict[str, np.ndarray]:
+        r"""Return the contributions of the means and of the covariances.
+
+        .. math:: \tfrac12 dm^T (S + dS)^{-1} dm, \qquad \tfrac12 \sum_k E(-\lambda_k / (1 + \lambda_k))
+
+        with E(u) = u - log(1 + u) and the eigenvalues of S^-1 dS.
+        """
         mean_change, cov_change = changes
-        mean_term, cov_term = multivariate_normal_kl_of_change(self.L, mean_change, cov_change)
-        return {"mean": mean_term, "variance": cov_term}
-
-
-def multivariate_normal_metric(
-    L: np.ndarray, mean_gradient: np.ndarray, cov_gradient: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The two terms of the Fisher metric of N(m, S), S = L L^T: dm^T S^-1 dm and tr(S^-1 dS S^-1 dS) / 2."""
-    mean_term = np.sum(whiten(L, mean_gradient) ** 2, axis=1)
-    W = whiten_both_sides(L[:, None], np.moveaxis(cov_gradient, 3, 1))
-    return mean_term, 0.5 * np.sum(W**2, axis=(2, 3))
-
-
-def multivariate_normal_kl_of_change(
-    L: np.ndarray, mean_change: np.ndarray, cov_change: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    r"""KL(N(m, S) || N(m + dm, S + dS)), S = L L^T, as what the means and what the covariances contribute.
-
-    .. math:: \tfrac12 dm^T (S + dS)^{-1} dm, \qquad \tfrac12 \sum_k E(-\lambda_k / (1 + \lambda_k))
-
-    with E(u) = u - log(1 + u) and the eigenvalues of S^-1 dS.
-    """
-    # Eigenvalues of the change, not of S^-1 (S + dS): those are 1 + lambda, and E of what is left would have no digits.
-    eigenvalues, V = np.linalg.eigh(whiten_both_sides(L, cov_change))
-    rotated = np.swapaxes(V, 1, 2) @ whiten(L, mean_change[:, :, None])
-    mean_term = 0.5 * np.sum(rotated[:, :, 0] ** 2 / (1.0 + eigenvalues), axis=1)
-    return mean_term, 0.5 * np.sum(log1p_excess(-eigenvalues / (1.0 + eigenvalues)), axis=1)
-
-
-def whiten(L: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """L^-1 times the columns."""
-    return np.linalg.solve(L, columns)
+        # Eigenvalues of the change, not of S^-1 (S + dS): those are 1 + lambda, and E of what is left would have no
+        # digits.
+        eigenvalues, V = np.linalg.eigh(whiten_both_sides(self.L, cov_change))
+        rotated = np.swapaxes(V, 1, 2) @ np.linalg.solve(self.L, mean_change[:, :, None])
+        mean_term = 0.5 * np.sum(rotated[:, :, 0] ** 2 / (1.0 + eigenvalues), axis=1)
+        return {"mean": mean_term, "variance": 0.5 * np.sum(log1p_excess(-eigenvalues / (1.0 + eigenvalues)), axis=1)}
 
 
 def whiten_both_sides(L: np.ndarray, symmetric: np.ndarray) -> np.ndarray:
     """L^-1 times a symmetric matrix times L^-T."""
-    return whiten(L, np.swapaxes(whiten(L, symmetric), -1, -2))
+    return np.linalg.solve(L, np.swapaxes(np.linalg.solve(L, symmetric), -1, -2))

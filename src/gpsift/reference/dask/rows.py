@@ -19,7 +19,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from gpsift._utils.parallel.bars import is_shown, task_bar
+from gpsift._utils.progress import is_shown, task_bar
 from gpsift._utils.rows import CHUNK_BYTES, Rows, draw_rows, row_chunks
 from gpsift._utils.validation import feature_values, is_dask, read_target, target_values
 

@@ -1,26 +1,32 @@
-"""Independent tasks, run in parallel by joblib, with a progress bar, without those that a checkpoint already has.
+"""Independent tasks, run in parallel by joblib, with a progress bar, and with finished results kept in a file.
 
-`Work` is the user's choice, `Runner` runs the tasks. joblib's own backends decide where:
-``joblib.parallel_config("dask")`` around a call moves all fits to a cluster.
+`Work` is the user's choice, `Runner` runs the tasks without those that a `Checkpoint` already has. Nothing here depends
+on what the tasks compute. joblib's own backends decide where they run: ``joblib.parallel_config("dask")`` around a call
+moves all fits to a cluster.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import multiprocessing
 import os
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from gpsift._utils.parallel.bars import is_shown, task_bar
-from gpsift._utils.parallel.checkpoint import Checkpoint, as_json
+import numpy as np
 
+from gpsift._utils.progress import is_shown, task_bar
+
+# The format of checkpoints, part of their identity.
+FORMAT = "2"
 # Seconds between two checks of whether the parent process still runs.
 PAUSE = 0.5
 # joblib names its worker processes like this.
@@ -83,7 +89,7 @@ class Task:
     arguments: tuple[Any, ...]
 
 
-class Runner(AbstractContextManager["Runner"]):
+class Runner(ExitStack):
     """Runs tasks, each once: a result that the checkpoint has is not computed again.
 
     `jobs` and `progress` are those of `Work`; `total` is the number of all tasks.
@@ -92,21 +98,17 @@ class Runner(AbstractContextManager["Runner"]):
     def __init__(
         self, *, jobs: int | None, checkpoint: Checkpoint | None, progress: bool | None, title: str, total: int
     ):
+        super().__init__()
         self._jobs, self._checkpoint = jobs, checkpoint
-        self._shows = is_shown(progress)
-        self._title, self._total = title, total
-        self._stack = ExitStack()
+        self._shows, self._title, self._total = is_shown(progress), title, total
         self._advance: Callable[[], None] = lambda: None
 
     def __enter__(self) -> Self:
         if self._checkpoint is not None:
-            self._stack.enter_context(self._checkpoint)
+            self.enter_context(self._checkpoint)
         if self._shows:
-            self._advance = self._stack.enter_context(task_bar(self._title, self._total))
+            self._advance = self.enter_context(task_bar(self._title, self._total))
         return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
 
     def run(self, function: Callable[..., Any], tasks: Sequence[Task]) -> list[Any]:
         """Return the result of every task, in their order.
@@ -133,6 +135,107 @@ class Runner(AbstractContextManager["Runner"]):
         parallel = joblib.Parallel(n_jobs=self._jobs, return_as="generator")
         call = joblib.delayed(ExitWithParent(function))
         return parallel(call(*task.arguments) for task in tasks)
+
+
+class CheckpointMismatch(ValueError):
+    """A checkpoint belongs to other data or settings, or is no checkpoint."""
+
+
+class Checkpoint:
+    """Results by key, in an SQLite database that is made if it does not exist.
+
+    Every result is one transaction, so that a process killed at any moment leaves a file with all results but perhaps
+    the last. Values are JSON, whose decimal floats come back bit for bit.
+
+    `identity` names what the results depend on, in words or as a `fingerprint`. A file with another identity is
+    refused.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], identity: Mapping[str, str]):
+        self.path = Path(path)
+        if not self.path.parent.is_dir():
+            raise FileNotFoundError(f"The folder of the checkpoint does not exist: {self.path.parent}")
+        try:
+            self._connection = sqlite3.connect(self.path, isolation_level=None, timeout=1.0)
+            try:
+                self._claim({"format": FORMAT, **identity})
+            except Exception:
+                self._connection.close()  # no caller gets this checkpoint to close it
+                raise
+        except sqlite3.OperationalError as error:
+            raise OSError(
+                f"The checkpoint {self.path} cannot be used: {error}. Is another process using it?"
+            ) from error
+        except sqlite3.DatabaseError as error:
+            raise CheckpointMismatch(f"{self.path} is not a checkpoint ({error}). Give another path.") from error
+
+    def get(self, key: str) -> Any:
+        """Return the result under `key`, or None."""
+        row = self._connection.execute("SELECT value FROM result WHERE key = ?", (key,)).fetchone()
+        return None if row is None else json.loads(row[0])
+
+    def put(self, key: str, result: Any) -> None:
+        """Keep a result under `key`; it is on the disk when this returns."""
+        self._connection.execute("INSERT OR REPLACE INTO result VALUES (?, ?)", (key, as_json(result)))
+
+    def __len__(self) -> int:
+        return int(self._connection.execute("SELECT count(*) FROM result").fetchone()[0])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def _claim(self, identity: Mapping[str, str]) -> None:
+        self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")  # two processes would do the same work twice
+        self._connection.execute("BEGIN EXCLUSIVE")
+        tables = {name for (name,) in self._connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if not tables <= {"identity", "result"}:
+            raise sqlite3.DatabaseError("a database with other tables")
+        self._connection.execute("CREATE TABLE IF NOT EXISTS identity (name TEXT PRIMARY KEY, value TEXT)")
+        self._connection.execute("CREATE TABLE IF NOT EXISTS result (key TEXT PRIMARY KEY, value TEXT)")
+        known = dict(self._connection.execute("SELECT name, value FROM identity"))
+        if not known:
+            self._connection.executemany("INSERT INTO identity VALUES (?, ?)", identity.items())
+        self._connection.execute("COMMIT")
+        if known and known != dict(identity):
+            differences = "; ".join(
+                f"{name} was {known.get(name, 'not set')}, is {identity.get(name, 'not set')}"
+                for name in {**known, **identity}
+                if known.get(name) != identity.get(name)
+            )
+            raise CheckpointMismatch(
+                f"The checkpoint {self.path} belongs to other work: {differences}. Delete the file, or give another "
+                "path."
+            )
+
+
+def as_json(result: Any) -> str:
+    """Write a result as JSON, arrays as lists and records as mappings."""
+    return json.dumps(result, default=_as_plain)
+
+
+def _as_plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: getattr(value, each.name) for each in fields(value)}
+    kinds = "numbers, text, lists, mappings, arrays and records of them"
+    raise TypeError(f"A result may hold {kinds}, not {type(value).__name__}.")
+
+
+def fingerprint(*parts: Any) -> str:
+    """Return a short digest of arrays and of other objects by their `repr`."""
+    digest = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, np.ndarray):
+            digest.update(f"{part.dtype.str}{part.shape}".encode())
+            digest.update(np.ascontiguousarray(part).tobytes())
+        else:
+            digest.update(repr(part).encode())
+        digest.update(b"\0")
+    return digest.hexdigest()[:16]
 
 
 class ExitWithParent:
