@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from gpsift.reference.base import MissingCapability, Reference
 from gpsift.reference.inputs import Points
-from gpsift.relevance.measure import Measure, Relevance, Units, check_units, feature_scale, per_unit
+from gpsift.relevance.feature_groups import Units, check_units, feature_scale, per_unit
+from gpsift.relevance.measure import Measure, Relevance
 
 
 @dataclass(frozen=True)

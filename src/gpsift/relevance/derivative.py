@@ -15,8 +15,17 @@ import numpy as np
 
 from gpsift.reference.base import MissingCapability, Reference
 from gpsift.reference.inputs import Points
-from gpsift.relevance.feature_groups import group_directions, refuse_raw_units, sum_over_groups
-from gpsift.relevance.measure import Groups, Measure, Relevance, Units, check_units, feature_scale, per_unit
+from gpsift.relevance.feature_groups import (
+    Groups,
+    Units,
+    check_units,
+    feature_scale,
+    group_directions,
+    per_unit,
+    refuse_raw_units,
+    sum_over_groups,
+)
+from gpsift.relevance.measure import Measure, Relevance
 
 Kind = Literal["squared", "absolute"]
 

@@ -25,8 +25,18 @@ import numpy as np
 from gpsift._utils.arrays import like, namespace, to_numpy
 from gpsift.reference.base import Reference, Response
 from gpsift.reference.inputs import Points
-from gpsift.relevance.feature_groups import group_directions, refuse_raw_units, sum_over_groups
-from gpsift.relevance.measure import Groups, Levels, Measure, Relevance, Units, check_units, feature_scale, per_unit
+from gpsift.relevance.feature_groups import (
+    Groups,
+    Levels,
+    Units,
+    check_units,
+    feature_scale,
+    group_directions,
+    per_unit,
+    refuse_raw_units,
+    sum_over_groups,
+)
+from gpsift.relevance.measure import Measure, Relevance
 
 
 @dataclass(frozen=True)

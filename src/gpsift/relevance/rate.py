@@ -33,7 +33,8 @@ from gpsift._utils.validation import constant_columns
 from gpsift.likelihoods.distributions import log1p_excess
 from gpsift.reference.base import Reference
 from gpsift.reference.inputs import Points
-from gpsift.relevance.measure import Groups, Measure, Relevance, feature_scale
+from gpsift.relevance.feature_groups import Groups, feature_scale
+from gpsift.relevance.measure import Measure, Relevance
 
 # Singular values of the standardised columns below this share of the largest are linear dependence: a correlation
 # matrix with a condition number of 1e12 has no inverse worth the name.

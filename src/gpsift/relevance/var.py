@@ -24,7 +24,8 @@ from gpsift._utils.threads import threaded_map
 from gpsift.reference.base import Reference
 from gpsift.reference.inputs import Inputs, Points
 from gpsift.relevance.conditionals import COVARIANCES, Covariance, fit_conditionals
-from gpsift.relevance.measure import Groups, Levels, Measure, Relevance
+from gpsift.relevance.feature_groups import Groups, Levels
+from gpsift.relevance.measure import Measure, Relevance
 from gpsift.relevance.nodes import Nodes, NormalNodes, ResidualNodes
 
 Conditional = Literal["residuals", "normal"]
