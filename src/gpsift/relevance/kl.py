@@ -116,9 +116,9 @@ class KL(Measure):
             there = reference.at(points.with_values(moved)).distribution(latent=self.latent)
             changes = [after - before for before, after in zip(here.parameters, there.parameters, strict=True)]
             kl = {name: np.where(is_other, term, 0.0) for name, term in here.kl_terms(*changes).items()}
-            values += share * np.sqrt(2.0 * functools.reduce(operator.add, kl.values()))
+            values += share * np.sqrt(2.0 * _sum(kl))
             divergences = {name: divergences.get(name, 0.0) + share * term for name, term in kl.items()}
-        total = functools.reduce(operator.add, divergences.values())
+        total = _sum(divergences)
         safe = np.where(total > 0, total, 1.0)
         terms = {name: values**2 * term / safe for name, term in divergences.items()}
         return Relevance(values, "per change of level", _parts(terms))
@@ -145,8 +145,12 @@ def step_relevance(response: Response, scale: np.ndarray, delta: float, *, laten
     return {name: np.column_stack(parts) for name, parts in columns.items()}
 
 
+def _sum(terms: Mapping[str, np.ndarray]) -> np.ndarray:
+    return functools.reduce(operator.add, terms.values())
+
+
 def _root_of_sum(terms: Mapping[str, np.ndarray]) -> np.ndarray:
-    total = functools.reduce(operator.add, terms.values())
+    total = _sum(terms)
     return to_numpy(namespace(total).sqrt(total))
 
 

@@ -89,63 +89,51 @@ class RATE(Measure):
         if len(points) < 2:
             raise ValueError("RATE fits a line through the function at the points; it needs at least two of them.")
         varies = ~constant_columns(points.X) & (feature_scale(points, "sd") > 0)
-        columns = Columns.of(points.X, varies)
-        kld = centrality(*effect_sizes(columns, *reference.joint(points)), groups)
-        total = kld.sum()
-        dependent = {block: tuple(points.inputs.names[j] for j in block) for block in columns.dependent}
+        U, pseudo_inverse, tied = reduce_columns(points.X, varies)
+        kld = centrality(*effect_sizes(U, pseudo_inverse, *reference.joint(points)), groups)
+        total, rank = kld.sum(), U.shape[1]
+        dependent = {block: tuple(points.inputs.names[j] for j in block) for block in tied}
         apart = [names for block, names in dependent.items() if not any(set(block) <= set(group) for group in groups)]
         notices = []
         if apart:
-            notices.append(_dependence(apart, columns.rank, int(varies.sum()), len(points)))
+            notices.append(_dependence(apart, rank, int(varies.sum()), len(points)))
         if not total > 0:
             notices.append("No coefficient tells RATE anything about another one: all scores are 0.")
         return Relevance(
             kld / total if total > 0 else kld,
             "share of the total",
-            details={"rank": columns.rank, "dependent": tuple(dependent.values())},
+            details={"rank": rank, "dependent": tuple(dependent.values())},
             notices=tuple(notices),
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Columns:
-    """Centred and standardised columns Z = U S V^T in the range of their singular value decomposition.
+def reduce_columns(X: np.ndarray, varies: np.ndarray) -> tuple[np.ndarray, np.ndarray, Groups]:
+    """Decompose the centred and standardised columns, Z = U S V^T, in their range of dimension r.
 
-    Attributes
-    ----------
-    U : array (n, r)
-    pseudo_inverse : array (p, r)
-        V S^-1, with rows of zeros for columns that do not vary.
-    dependent : tuple of tuples of int
-        Columns that are linear combinations of one another.
+    Returned are U (n, r), V S^-1 (p, r), with rows of zeros for columns that do not vary, and sets of columns that are
+    linear combinations of one another.
     """
-
-    U: np.ndarray
-    pseudo_inverse: np.ndarray
-    dependent: tuple[tuple[int, ...], ...]
-
-    @property
-    def rank(self) -> int:
-        return self.U.shape[1]
-
-    @classmethod
-    def of(cls, X: np.ndarray, varies: np.ndarray) -> Columns:
-        Z = X[:, varies] - X[:, varies].mean(axis=0)
-        # In units of their standard deviations: minimum-norm coefficients of dependent columns depend on the units.
-        U, s, Vt = np.linalg.svd(Z / Z.std(axis=0), full_matrices=False)
-        rank = int(np.sum(s > DEPENDENT * s[0])) if s.size else 0
-        V = np.zeros((X.shape[1], rank))
-        V[varies] = Vt[:rank].T
-        return cls(U[:, :rank], V / s[:rank], _dependent_columns(V, np.flatnonzero(varies)))
+    Z = X[:, varies] - X[:, varies].mean(axis=0)
+    # In units of their standard deviations: minimum-norm coefficients of dependent columns depend on the units.
+    U, s, Vt = np.linalg.svd(Z / Z.std(axis=0), full_matrices=False)
+    rank = int(np.sum(s > DEPENDENT * s[0])) if s.size else 0
+    V = Vt[:rank].T
+    # Tied columns are the blocks of the projection I - V V^T onto the null space.
+    _, labels = connected_components(np.abs(np.eye(len(V)) - V @ V.T) > NAMEABLE, directed=False)
+    blocks = [tuple(np.flatnonzero(varies)[labels == label].tolist()) for label in np.unique(labels)]
+    pseudo_inverse = np.zeros((X.shape[1], rank))
+    pseudo_inverse[varies] = V / s[:rank]
+    return U[:, :rank], pseudo_inverse, tuple(block for block in blocks if len(block) > 1)
 
 
-def effect_sizes(columns: Columns, mean: np.ndarray, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def effect_sizes(
+    U: np.ndarray, pseudo_inverse: np.ndarray, mean: np.ndarray, covariance: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Posterior mean (p,) of beta = X^+ f, and a root (p, q) of its covariance of full column rank q."""
-    U = columns.U
     variances, directions = np.linalg.eigh(U.T @ covariance @ U)
     unknown = variances > KNOWN * max(variances.max(initial=0.0), 0.0)
     root = directions[:, unknown] * np.sqrt(variances[unknown])
-    return columns.pseudo_inverse @ (U.T @ mean), columns.pseudo_inverse @ root
+    return pseudo_inverse @ (U.T @ mean), pseudo_inverse @ root
 
 
 def centrality(mean: np.ndarray, root: np.ndarray, groups: Sequence[Sequence[int]]) -> np.ndarray:
@@ -170,14 +158,6 @@ def _centrality_of_group(mean: np.ndarray, basis: np.ndarray, R: np.ndarray) -> 
     _, roots, axes = np.linalg.svd(E, full_matrices=False)
     t = np.where(roots > UNCORRELATED, roots, 0.0) ** 2
     return float(0.5 * (np.sum(log1p_excess(t)) + np.sum(t * (axes @ z) ** 2)))
-
-
-def _dependent_columns(V: np.ndarray, varying: np.ndarray) -> tuple[tuple[int, ...], ...]:
-    """Sets of columns tied by linear dependence: the blocks of the projection I - V V^T onto the null space."""
-    null = np.eye(varying.size) - V[varying] @ V[varying].T
-    _, labels = connected_components(np.abs(null) > NAMEABLE, directed=False)
-    blocks = [tuple(int(j) for j in varying[labels == label]) for label in np.unique(labels)]
-    return tuple(block for block in blocks if len(block) > 1)
 
 
 def _dependence(blocks: Sequence[Sequence[str]], rank: int, n_varying: int, n_points: int) -> str:
