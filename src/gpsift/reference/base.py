@@ -196,49 +196,64 @@ class Response(ABC):
         raise MissingCapability(f"{type(self).__name__} does not offer {what}")
 
 
+class WrappedResponse(Response):
+    """A response around another, which answers for it in all that a subclass does not change."""
+
+    def __init__(self, inner: Response):
+        self._inner = inner
+
+    def distribution(self, *, latent: bool) -> Distribution:
+        return self._inner.distribution(latent=latent)
+
+    def gradients(self) -> tuple[np.ndarray, ...]:
+        return self._inner.gradients()
+
+    def step(self, j: int, delta: float) -> tuple[np.ndarray, ...]:
+        return self._inner.step(j, delta)
+
+    def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
+        return self._inner.section(j, base, offset)
+
+    @property
+    def latent_mean(self) -> np.ndarray:
+        return self._inner.latent_mean
+
+    def hessians(self) -> tuple[np.ndarray, ...]:
+        return self._inner.hessians()
+
+    def mean_hessian(self) -> np.ndarray:
+        return self._inner.mean_hessian()
+
+    def mean_slope(self) -> np.ndarray:
+        return self._inner.mean_slope()
+
+    def placed_posterior(self) -> PlacedPosterior:
+        return self._inner.placed_posterior()
+
+
 @dataclass(frozen=True)
 class DrawRequest(Generic[T]):
-    """How many draws of the hyperparameters `Reference.map_draws` should make.
+    """How many draws of the hyperparameters `Reference.map_draws` should make."""
 
-    Parameters
-    ----------
-    n : int
-        Draws of which models are made.
-    seed : int
-    n_unscored : int
-        More draws, of which no models are made.
-    is_enough : callable
-        Stopping rule: whether the coordinates (s, k) and values of the first s draws are enough. The draws of which
-        no model was made yet are then among the unscored ones.
-    """
-
-    n: int
+    n: int  # draws of which models are made
     seed: int
-    n_unscored: int = 0
+    n_unscored: int = 0  # more draws, of which no models are made
+    # Stopping rule: whether the coordinates (s, k) and values of the first s draws are enough. The draws of which no
+    # model was made yet are then among the unscored ones.
     is_enough: Callable[[np.ndarray, list[T]], bool] = lambda *_: False
 
 
 class DrawResult(NamedTuple, Generic[T]):
     """Values of models with drawn hyperparameters, and how far to trust the draws.
 
-    Attributes
-    ----------
-    values : list
-        One for each model.
-    k_hat : float
-        Pareto diagnostic of the draws, which are to be trusted up to 0.7.
-    coordinates, unscored : arrays (s, k) and (m, k)
-        The hyperparameters of the models, and of more draws of which no model was made, in coordinates in which their
-        posterior is nearly normal.
-    stopped : bool
-        Whether the stopping rule of the request was met.
+    The coordinates of hyperparameters are such that their posterior is nearly normal.
     """
 
-    values: list[T]
-    k_hat: float
-    coordinates: np.ndarray
-    unscored: np.ndarray
-    stopped: bool
+    values: list[T]  # one for each model
+    k_hat: float  # Pareto diagnostic of the draws, which are to be trusted up to 0.7
+    coordinates: np.ndarray  # of the models, (s, k)
+    unscored: np.ndarray  # of more draws of which no model was made, (m, k)
+    stopped: bool  # whether the stopping rule of the request was met
 
 
 class Coupled(ABC):
@@ -254,19 +269,11 @@ class Coupled(ABC):
 
 @dataclass(frozen=True, eq=False)
 class PlacedPosterior:
-    """A latent posterior, and the affine map to its units from the user's.
-
-    Parameters
-    ----------
-    posterior : Posterior
-    affine : Affine
-    coupled : Coupled or None
-        All functions on which an observation depends, where this is one of several.
-    """
+    """A latent posterior, and the affine map to its units from the user's."""
 
     posterior: Posterior
     affine: Affine
-    coupled: Coupled | None = None
+    coupled: Coupled | None = None  # all functions on which an observation depends, where this is one of several
 
     def inputs(self, X: np.ndarray) -> np.ndarray:
         """Transform rows in the user's units to the posterior's."""
