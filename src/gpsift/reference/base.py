@@ -233,27 +233,47 @@ class WrappedResponse(Response):
 
 @dataclass(frozen=True)
 class DrawRequest(Generic[T]):
-    """How many draws of the hyperparameters `Reference.map_draws` should make."""
+    """How many draws of the hyperparameters `Reference.map_draws` should make.
 
-    n: int  # draws of which models are made
+    Parameters
+    ----------
+    n : int
+        Draws of which models are made.
+    seed : int
+    n_unscored : int
+        More draws, of which no models are made.
+    is_enough : callable
+        Stopping rule: whether the coordinates (s, k) and values of the first s draws are enough. The draws of which
+        no model was made yet are then among the unscored ones.
+    """
+
+    n: int
     seed: int
-    n_unscored: int = 0  # more draws, of which no models are made
-    # Stopping rule: whether the coordinates (s, k) and values of the first s draws are enough. The draws of which no
-    # model was made yet are then among the unscored ones.
+    n_unscored: int = 0
     is_enough: Callable[[np.ndarray, list[T]], bool] = lambda *_: False
 
 
 class DrawResult(NamedTuple, Generic[T]):
     """Values of models with drawn hyperparameters, and how far to trust the draws.
 
-    The coordinates of hyperparameters are such that their posterior is nearly normal.
+    Attributes
+    ----------
+    values : list
+        One for each model.
+    k_hat : float
+        Pareto diagnostic of the draws, which are to be trusted up to 0.7.
+    coordinates, unscored : arrays (s, k) and (m, k)
+        The hyperparameters of the models, and of more draws of which no model was made, in coordinates in which their
+        posterior is nearly normal.
+    stopped : bool
+        Whether the stopping rule of the request was met.
     """
 
-    values: list[T]  # one for each model
-    k_hat: float  # Pareto diagnostic of the draws, which are to be trusted up to 0.7
-    coordinates: np.ndarray  # of the models, (s, k)
-    unscored: np.ndarray  # of more draws of which no model was made, (m, k)
-    stopped: bool  # whether the stopping rule of the request was met
+    values: list[T]
+    k_hat: float
+    coordinates: np.ndarray
+    unscored: np.ndarray
+    stopped: bool
 
 
 class Coupled(ABC):

@@ -20,7 +20,12 @@ M = TypeVar("M")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ensemble:
-    """Models of the same features and training inputs; a ranking is made for each and then summarised."""
+    """Models of the same features and training inputs; a ranking is made for each and then summarised.
+
+    Parameters
+    ----------
+    members : tuple of Reference
+    """
 
     members: tuple[Reference, ...]
 

@@ -145,27 +145,15 @@ class Inputs:
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Points at which a model predicts; made by `Inputs.points`.
+    """Points at which a model predicts; made by `Inputs.points`."""
 
-    Parameters
-    ----------
-    table : array (N, p)
-        The rows that the points are taken from, in the user's units.
-    inputs : Inputs
-        The inputs whose spread gives the units of scores and steps: the model's, or the table where it knows none.
-    is_training : bool
-        Whether the table holds the rows that the model was trained on.
-    rows : array (n,) or None
-        Which rows of the table they are, None for all.
-    size : array (n,) or None
-        Trials or exposures; None takes the known ones at training points, and 1 elsewhere.
-    """
-
-    table: np.ndarray
-    inputs: Inputs
-    is_training: bool = False
-    rows: np.ndarray | None = None
-    size: np.ndarray | None = None
+    table: np.ndarray  # the rows that the points are taken from, in the user's units, (N, p)
+    inputs: Inputs  # their spread gives the units of scores and steps: the model's, or the table where it knows none
+    is_training: bool = False  # whether the table holds the rows that the model was trained on
+    rows: np.ndarray | None = None  # numbers of the points in the table, (n,); None for all
+    size: np.ndarray | None = (
+        None  # trials or exposures (n,); None takes the known ones at training points, 1 elsewhere
+    )
 
     @cached_property
     def X(self) -> np.ndarray:
@@ -213,23 +201,13 @@ class InputMoments:
 
     The units of scores and the conditionals of VAR come from them. All are sums over rows, so that the rows themselves
     need not be in this process.
-
-    Attributes
-    ----------
-    n : int
-    center, sd : array (p,)
-        Mean and standard deviation of each feature, 0 for one that never varies.
-    correlation : array (p, p)
-        The mean of z_j z_k.
-    quartic : float
-        The mean of |z|^4, from which the noise of the correlations can be estimated.
     """
 
     n: int
-    center: np.ndarray
-    sd: np.ndarray
-    correlation: np.ndarray
-    quartic: float
+    center: np.ndarray  # mean of each feature, (p,)
+    sd: np.ndarray  # standard deviation of each feature, 0 for one that never varies
+    correlation: np.ndarray  # the mean of z_j z_k, (p, p)
+    quartic: float  # the mean of |z|^4, from which the noise of the correlations can be estimated
 
     @classmethod
     def of(cls, X: np.ndarray) -> Self:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -80,11 +80,12 @@ def as_reference(model: Any, **options: Any) -> Reference | Ensemble:
     if isinstance(model, type):
         raise TypeError(f"`model` must be a fitted model, got the class {model.__name__}: make one and fit it first.")
     reference_of = _reader(model)
-    unknown = _unknown_options(reference_of, options)
-    if unknown:
+    known = inspect.signature(reference_of).parameters
+    unknown = [name for name in options if name not in known]
+    if unknown and not any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
         raise TypeError(
             f"`as_reference` has no option {', '.join(unknown)} for a {type(model).__name__}; it takes "
-            f"{', '.join(list(inspect.signature(reference_of).parameters)[1:])}."
+            f"{', '.join(list(known)[1:])}."
         )
     reference = reference_of(model, **options)
     for message in reference.notices:
@@ -166,9 +167,3 @@ def _load(entry: EntryPoint) -> Callable[..., Reference | Ensemble]:
         return reference
 
     return checked
-
-
-def _unknown_options(reader: Callable[..., Reference | Ensemble], options: Iterable[str]) -> list[str]:
-    known = inspect.signature(reader).parameters
-    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
-    return [] if takes_any else [name for name in options if name not in known]

@@ -189,7 +189,7 @@ class LatentAt:
         n, p = self.X.shape
         n_rows = max(1, HESSIAN_BLOCK // (self.posterior.Z.shape[0] * p))
         blocks = []  # dk_j^T M dk_m of a block of rows, (n_rows, p, p)
-        for rows in (slice(start, start + n_rows) for start in range(0, n, n_rows)):
+        for rows in (slice(start, min(start + n_rows, n)) for start in range(0, n, n_rows)):
             jacobians = [self.pairs.input_jacobian(j)[rows, :].T for j in range(p)]
             total = 0.0
             for factor in self.posterior.factors:
