@@ -145,15 +145,27 @@ class Inputs:
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Points at which a model predicts; made by `Inputs.points`."""
+    """Points at which a model predicts; made by `Inputs.points`.
 
-    table: np.ndarray  # the rows that the points are taken from, in the user's units, (N, p)
-    inputs: Inputs  # their spread gives the units of scores and steps: the model's, or the table where it knows none
-    is_training: bool = False  # whether the table holds the rows that the model was trained on
-    rows: np.ndarray | None = None  # numbers of the points in the table, (n,); None for all
-    size: np.ndarray | None = (
-        None  # trials or exposures (n,); None takes the known ones at training points, 1 elsewhere
-    )
+    Parameters
+    ----------
+    table : array (N, p)
+        The rows that the points are taken from, in the user's units.
+    inputs : Inputs
+        The inputs whose spread gives the units of scores and steps: the model's, or the table where it knows none.
+    is_training : bool
+        Whether the table holds the rows that the model was trained on.
+    rows : array (n,) or None
+        Numbers of the points in the table, None for all.
+    size : array (n,) or None
+        Trials or exposures; None takes the known ones at training points, and 1 elsewhere.
+    """
+
+    table: np.ndarray
+    inputs: Inputs
+    is_training: bool = False
+    rows: np.ndarray | None = None
+    size: np.ndarray | None = None
 
     @cached_property
     def X(self) -> np.ndarray:
