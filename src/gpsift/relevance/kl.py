@@ -89,12 +89,10 @@ class KL(Measure):
         scale = feature_scale(points, self.units)
         if self.delta is None:
             return self._rate(metric_relevance(response, scale, latent=self.latent))
-        up = step_relevance(response, scale, self.delta, latent=self.latent)
-        if not self.two_sided:
-            return self._rate(up)
-        down = step_relevance(response, scale, -self.delta, latent=self.latent)
-        values = 0.5 * (_root_of_sum(up) + _root_of_sum(down))
-        return Relevance(values, per_unit(self.units), _parts({name: 0.5 * (up[name] + down[name]) for name in up}))
+        deltas = (self.delta, -self.delta) if self.two_sided else (self.delta,)
+        steps = [step_relevance(response, scale, delta, latent=self.latent) for delta in deltas]
+        terms = {name: np.mean([step[name] for step in steps], axis=0) for name in steps[0]}
+        return Relevance(np.mean([_root_of_sum(step) for step in steps], axis=0), per_unit(self.units), _parts(terms))
 
     def group_relevance(self, reference: Reference, points: Points, groups: Groups) -> Relevance:
         if self.delta is not None:
