@@ -102,7 +102,8 @@ def _reader(model: Any) -> Callable[..., Reference | Ensemble]:
             "returns."
         )
     libraries = [cls.__module__.split(".")[0] for cls in type(model).__mro__]
-    declared = _declared_reader(model, [name for name in libraries if name not in (*LIBRARIES, "builtins")])
+    others = [name for name in libraries if name not in (*LIBRARIES, "builtins")]
+    declared = _declared_reader(model, others) if others else None  # entry points of all packages take 30 ms to read
     if declared is not None:
         return declared
     for library, reader in LIBRARIES.items():
@@ -119,17 +120,12 @@ def _reader(model: Any) -> Callable[..., Reference | Ensemble]:
 
 def _declared_reader(model: Any, libraries: Sequence[str]) -> Callable[..., Reference | Ensemble] | None:
     """Find the function that an installed package declares for models of the first of these libraries that has one."""
-    if not libraries:  # the entry points of all packages take 30 ms to read
-        return None
     from importlib.metadata import entry_points
 
-    found = sorted(
-        (entry for entry in entry_points(group=ENTRY_POINTS) if entry.name in libraries),
-        key=lambda entry: libraries.index(entry.name),
-    )
+    found = [entry for entry in entry_points(group=ENTRY_POINTS) if entry.name in libraries]
     if not found:
         return None
-    entry = found[0]
+    entry = min(found, key=lambda entry: libraries.index(entry.name))
     packages = sorted({_package(other) for other in found if other.name == entry.name})
     if len(packages) > 1:
         raise TypeError(

@@ -118,7 +118,15 @@ def scatter_scores(values: np.ndarray, kept: Sequence[int], n_groups: int) -> np
 def apply_measure(measure: Measure, model: Reference, points: Points, groups: FeatureGroups) -> Relevance:
     """Score the groups by a measure of the model as it is: categories by their levels, all others as they move."""
     moving = [k for k in range(len(groups.columns)) if k not in groups.levels]
-    found = _score_moving(measure, model, points, tuple(groups.columns[k] for k in moving)) if moving else None
+    members = tuple(groups.columns[k] for k in moving)
+    found = None
+    if any(len(columns) > 1 for columns in members):
+        found = measure.group_relevance(model, points, members)
+    elif members:  # groups of one column each, whatever their names, are the features themselves
+        found = measure.relevance(model, points)
+        if len(members) < points.inputs.n_features:
+            single = [columns[0] for columns in members]
+            found = found.map(lambda values: values[..., single])
     if not groups.levels:
         assert found is not None
         return found
@@ -137,12 +145,3 @@ def apply_measure(measure: Measure, model: Reference, points: Points, groups: Fe
         units = units if each.units in units else f"{units}, of categories {each.units}"
     terms = {name: merge(operator.methodcaller("term", name)) for name in first.terms}
     return replace(first, values=merge(operator.attrgetter("values")), units=units, terms=terms)
-
-
-def _score_moving(measure: Measure, model: Reference, points: Points, groups: Groups) -> Relevance:
-    """Score groups that move; groups of one column each, whatever their names, are the features themselves."""
-    if any(len(group) > 1 for group in groups):
-        return measure.group_relevance(model, points, groups)
-    found = measure.relevance(model, points)
-    columns = [group[0] for group in groups]
-    return found if len(columns) == points.inputs.n_features else found.map(lambda values: values[..., columns])

@@ -139,25 +139,23 @@ def effect_sizes(
 def centrality(mean: np.ndarray, root: np.ndarray, groups: Sequence[Sequence[int]]) -> np.ndarray:
     """KLD of each group of coefficients, beta ~ N(mean, root root^T)."""
     basis, R = np.linalg.qr(root)
-    return np.array([_centrality_of_group(mean[list(G)], basis[list(G)], R) for G in groups])
-
-
-def _centrality_of_group(mean: np.ndarray, basis: np.ndarray, R: np.ndarray) -> float:
-    """KLD of the group's coefficients, beta_G = mean + basis g, g ~ N(0, R R^T) of full rank."""
-    left, cosines, right = np.linalg.svd(basis, full_matrices=False)
-    free = cosines > DEPENDENT
-    k, q = int(free.sum()), R.shape[0]
-    if k in (0, q):
-        return 0.0  # coefficients without any freedom tell nothing, and coefficients that are all there is tell no one
-    B = right[free].T  # the directions of g that beta_G sees
-    # Q C^T = R^T B has Omega = C C^T, and R^-1 B C = Q + E with E orthogonal to Q, so that T = E^T E: t is never the
-    # difference of lambda omega and 1.
-    Q, C_T = np.linalg.qr(R.T @ B)
-    E = solve_lower(R.T, B, transpose=True) @ C_T.T - Q
-    z = solve_lower(C_T.T, (left.T @ mean)[free] / cosines[free])
-    _, roots, axes = np.linalg.svd(E, full_matrices=False)
-    t = np.where(roots > UNCORRELATED, roots, 0.0) ** 2
-    return float(0.5 * (np.sum(log1p_excess(t)) + np.sum(t * (axes @ z) ** 2)))
+    kld = np.zeros(len(groups))
+    for number, group in enumerate(map(list, groups)):
+        # beta_G = mean_G + basis_G g, with g ~ N(0, R R^T) of full rank.
+        left, cosines, right = np.linalg.svd(basis[group], full_matrices=False)
+        free = cosines > DEPENDENT
+        if free.sum() in (0, R.shape[0]):
+            continue  # a group without any freedom says nothing of others, and one with all freedom has no others
+        B = right[free].T  # the directions of g that beta_G depends on
+        # Q C^T = R^T B has Omega = C C^T, and R^-1 B C = Q + E with E orthogonal to Q, so that T = E^T E: t is never
+        # the difference of lambda omega and 1.
+        Q, C_T = np.linalg.qr(R.T @ B)
+        E = solve_lower(R.T, B, transpose=True) @ C_T.T - Q
+        z = solve_lower(C_T.T, (left.T @ mean[group])[free] / cosines[free])
+        _, roots, axes = np.linalg.svd(E, full_matrices=False)
+        t = np.where(roots > UNCORRELATED, roots, 0.0) ** 2
+        kld[number] = 0.5 * (np.sum(log1p_excess(t)) + np.sum(t * (axes @ z) ** 2))
+    return kld
 
 
 def _dependence(blocks: Sequence[Sequence[str]], rank: int, n_varying: int, n_points: int) -> str:
