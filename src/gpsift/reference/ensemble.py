@@ -1,7 +1,7 @@
 """Ensembles: many models that act as one, such as one for each draw of the hyperparameters.
 
-An `Ensemble` has no response of its own and so is no `gpsift.reference.base.Reference`. Whoever scores a model or
-averages its curves does so for each of `members_of(model)` and then summarises.
+An `Ensemble` has no response of its own and so is no `gpsift.reference.base.Reference`. Scores and curves are computed
+for each of `members_of(model)` and then summarised.
 """
 
 from __future__ import annotations

@@ -329,7 +329,7 @@ class DenseFactor(Factor):
     sign: float = 1.0
 
     def root(self, B: Array) -> Array:
-        return (B.T @ self.R.T).T  # B comes as the transpose of a matrix with a row for each point, and so it goes
+        return (B.T @ self.R.T).T  # B is the transpose of a contiguous matrix with a row for each point
 
     def apply_transposed(self, B: Array) -> Array:
         return (self.sign * (B.T @ self.R)).T

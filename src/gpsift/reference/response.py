@@ -24,8 +24,8 @@ from gpsift.reference.posterior import LatentAt, LatentAtSupport, Posterior
 # From latent mean and variance, in the user's units, to the distribution of a new observation.
 Predictive = Callable[[np.ndarray, np.ndarray], Distribution]
 
-# Step of the latent mean in its standard deviations: the error of a slope goes with its square, rounding with its
-# inverse.
+# Step of the latent mean in its standard deviations: the error of a slope grows with its square, that of rounding with
+# its inverse.
 MEAN_STEP = 1e-4
 
 

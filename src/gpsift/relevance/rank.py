@@ -249,7 +249,7 @@ def _check_aggregate(aggregate: Any) -> None:
 
 
 class MeasureName(StrEnum):
-    """The names of the measures; each stands for the measure with its default choices."""
+    """The names of the measures with their default choices."""
 
     KL = "kl"
     VAR = "var"

@@ -1,4 +1,4 @@
-r"""The RATE measure: how much the linear effect of a feature tells about those of the others.
+r"""The RATE measure: how much knowing the linear effect of a feature changes those of the others.
 
 The effect-size analogue of a function f at the points is its least-squares coefficients, beta = X^+ f with centred and
 standardised columns; given the posterior of f they are normal, with mean mu and covariance Omega = Lambda^-1. A feature
@@ -37,7 +37,7 @@ from gpsift.relevance.feature_groups import Groups, feature_scale
 from gpsift.relevance.measure import Measure, Relevance
 
 # Singular values of the standardised columns below this share of the largest are linear dependence: a correlation
-# matrix with a condition number of 1e12 has no inverse worth the name.
+# matrix with a condition number of 1e12 has no usable inverse.
 DEPENDENT = 1e-6
 # Columns with a smaller part in every dependence are not named as members of one.
 NAMEABLE = 1e-4
