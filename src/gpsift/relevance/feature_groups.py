@@ -201,25 +201,6 @@ def feature_scale(points: Points, units: Units) -> np.ndarray:
     return sd if units == "sd" else np.where(sd > 0, 1.0, 0.0)
 
 
-def check_units(units: str) -> None:
-    """Refuse anything but the two kinds of units."""
-    if units not in ("sd", "raw"):
-        raise ValueError(f'`units` must be "sd" (per standard deviation of the feature) or "raw", got {units!r}.')
-
-
-def refuse_raw_units(measure: str, units: Units) -> None:
-    """Refuse scores per raw unit: the columns of a group have only their standard deviations in common."""
-    if units == "raw":
-        raise ValueError(
-            f'{measure} has no score of a group, whose columns share no raw unit. Use `units="sd"`, the default.'
-        )
-
-
-def per_unit(units: Units) -> str:
-    """How the units of a score that is a rate are written."""
-    return "per standard deviation of the feature" if units == "sd" else "per unit of the feature"
-
-
 def group_directions(points: Points, groups: Groups) -> np.ndarray:
     """The directions in which each group moves, as columns: a root of its covariance, (p, number of columns).
 

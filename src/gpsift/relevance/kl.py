@@ -25,22 +25,12 @@ import numpy as np
 from gpsift._utils.arrays import like, namespace, to_numpy
 from gpsift.reference.base import Reference, Response
 from gpsift.reference.inputs import Points
-from gpsift.relevance.feature_groups import (
-    Groups,
-    Levels,
-    Units,
-    check_units,
-    feature_scale,
-    group_directions,
-    per_unit,
-    refuse_raw_units,
-    sum_over_groups,
-)
-from gpsift.relevance.measure import Measure, Relevance
+from gpsift.relevance.feature_groups import Groups, Levels, Units, feature_scale, sum_over_groups
+from gpsift.relevance.measure import RateMeasure, Relevance
 
 
 @dataclass(frozen=True)
-class KL(Measure):
+class KL(RateMeasure):
     """Kullback-Leibler divergence between predictions a small step apart, as a rate.
 
     Parameters
@@ -77,7 +67,7 @@ class KL(Measure):
     units: Units = "sd"
 
     def __post_init__(self) -> None:
-        check_units(self.units)
+        super().__post_init__()
         if self.delta is None:
             if self.two_sided:
                 raise ValueError("`two_sided=True` needs a finite `delta`, such as 1e-4.")
@@ -92,16 +82,15 @@ class KL(Measure):
         deltas = (self.delta, -self.delta) if self.two_sided else (self.delta,)
         steps = [step_relevance(response, scale, delta, latent=self.latent) for delta in deltas]
         terms = {name: np.mean([step[name] for step in steps], axis=0) for name in steps[0]}
-        return Relevance(np.mean([_root_of_sum(step) for step in steps], axis=0), per_unit(self.units), _parts(terms))
+        return Relevance(np.mean([_root_of_sum(step) for step in steps], axis=0), self.per_unit, _parts(terms))
 
     def group_relevance(self, reference: Reference, points: Points, groups: Groups) -> Relevance:
         if self.delta is not None:
             raise ValueError(
                 f"{self.label} moves one feature at a time. Groups need the limit of small steps: leave `delta` out."
             )
-        refuse_raw_units(self.label, self.units)
+        directions = self.directions(points, groups)
         response = reference.at(points)
-        directions = group_directions(points, groups)
         gradients = [gradient @ directions for gradient in response.gradients()]
         along = response.distribution(latent=self.latent).metric_terms(*gradients)
         return self._rate({name: sum_over_groups(term, groups) for name, term in along.items()})
@@ -123,7 +112,7 @@ class KL(Measure):
 
     def _rate(self, terms: Mapping[str, np.ndarray]) -> Relevance:
         """The root of the sum of the terms."""
-        return Relevance(_root_of_sum(terms), per_unit(self.units), _parts(terms))
+        return Relevance(_root_of_sum(terms), self.per_unit, _parts(terms))
 
 
 def metric_relevance(response: Response, scale: np.ndarray, *, latent: bool) -> Mapping[str, np.ndarray]:

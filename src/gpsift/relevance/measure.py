@@ -16,7 +16,7 @@ import numpy as np
 
 from gpsift.reference.base import MissingCapability, Reference
 from gpsift.reference.inputs import Points
-from gpsift.relevance.feature_groups import FeatureGroups, Groups, Levels
+from gpsift.relevance.feature_groups import FeatureGroups, Groups, Levels, Units, group_directions
 
 
 class Measure(ABC):
@@ -56,6 +56,31 @@ class Measure(ABC):
             if getattr(self, choice.name) != choice.default
         ]
         return f"{type(self).__name__}({', '.join(chosen)})"
+
+
+class RateMeasure(Measure):
+    """A measure of change per standard deviation of the feature ("sd") or per unit of it ("raw")."""
+
+    units: Units
+
+    def __post_init__(self) -> None:
+        if self.units not in ("sd", "raw"):
+            raise ValueError(
+                f'`units` must be "sd" (per standard deviation of the feature) or "raw", got {self.units!r}.'
+            )
+
+    @property
+    def per_unit(self) -> str:
+        """The units of the scores in words."""
+        return "per standard deviation of the feature" if self.units == "sd" else "per unit of the feature"
+
+    def directions(self, points: Points, groups: Groups) -> np.ndarray:
+        """Return `group_directions`; the columns of a group have only their standard deviations in common."""
+        if self.units == "raw":
+            raise ValueError(
+                f'{self.label} has no score of a group, whose columns share no raw unit. Use `units="sd"`, the default.'
+            )
+        return group_directions(points, groups)
 
 
 @dataclass(frozen=True, eq=False)
