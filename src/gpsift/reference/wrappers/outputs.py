@@ -195,6 +195,7 @@ class OneVsRestResponse(StackedResponse):
 
     def distribution(self, *, latent: bool) -> Distribution:
         normal = super().distribution(latent=True)
+        assert isinstance(normal, MultivariateNormal)
         return normal if latent else OneVsRestLogit(normal.mean, normal.cov + np.diag(self._white_var))
 
 
