@@ -10,8 +10,7 @@ from waist import at
 
 import gpsift as gs
 from gpsift.reference.base import MissingCapability
-from gpsift.relevance.dask import training_levels
-from gpsift.relevance.feature_groups import read_categories
+from gpsift.relevance.feature_groups import read_categories, training_levels
 
 SHARES = {0.0: 0.5, 1.0: 0.3, 2.0: 0.2}
 

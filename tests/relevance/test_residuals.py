@@ -12,7 +12,7 @@ from scipy.stats import norm, qmc
 import gpsift as gs
 from gpsift.reference.inputs import InputMoments
 from gpsift.relevance.conditionals import fit_conditionals
-from gpsift.relevance.nodes import MOST_RESIDUAL_ROWS, ResidualNodes, slice_means, spread_rows
+from gpsift.relevance.var import MOST_RESIDUAL_ROWS, ResidualNodes, slice_means, spread_rows
 
 RESIDUALS = gs.VAR(conditional="residuals")
 

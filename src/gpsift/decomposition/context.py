@@ -26,9 +26,8 @@ from gpsift.reference.base import DrawRequest, MissingCapability, PlacedPosterio
 from gpsift.reference.ensemble import Ensemble, members_of
 from gpsift.reference.inputs import Inputs, Points
 from gpsift.reference.lookup import as_reference
-from gpsift.relevance.feature_groups import FeatureGroups
+from gpsift.relevance.feature_groups import FeatureGroups, Levels
 from gpsift.relevance.intervals import warn_if_unreliable
-from gpsift.relevance.measure import Levels
 from gpsift.relevance.rank import versions
 
 # With more units than this, inactive ones are left out.

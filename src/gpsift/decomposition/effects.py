@@ -26,7 +26,8 @@ from gpsift.reference.base import Reference
 from gpsift.reference.inputs import InputMoments
 from gpsift.relevance import KL
 from gpsift.relevance.conditionals import fit_conditionals
-from gpsift.relevance.feature_groups import FeatureGroups, score_groups
+from gpsift.relevance.feature_groups import FeatureGroups
+from gpsift.relevance.measure import score_groups
 from gpsift.relevance.rank import versions
 
 if TYPE_CHECKING:

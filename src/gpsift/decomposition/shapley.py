@@ -31,7 +31,8 @@ from gpsift.decomposition.records import FunctionRecord
 from gpsift.decomposition.variances import SMALLEST_FACTOR, legendre
 from gpsift.io.serializable import Serializable
 from gpsift.reference.base import Reference
-from gpsift.relevance.feature_groups import FeatureGroups, group_coordinates, scatter_scores
+from gpsift.relevance.feature_groups import FeatureGroups, group_coordinates
+from gpsift.relevance.measure import scatter_scores
 
 if TYPE_CHECKING:
     import pandas as pd

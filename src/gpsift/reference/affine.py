@@ -17,22 +17,13 @@ from gpsift._utils.validation import constant_columns
 
 @dataclass(frozen=True, eq=False)
 class Affine:
-    """The map z_k = (x_columns_k - x_center_k) / x_scale_k of inputs, and y = y_center + y_scale f of the target.
+    """The map z_k = (x_columns_k - x_center_k) / x_scale_k of inputs, and y = y_center + y_scale f of the target."""
 
-    Parameters
-    ----------
-    x_center, x_scale : arrays (k,)
-        An infinite scale maps a column to 0, and derivatives along it are 0.
-    y_center, y_scale : float
-    columns : array (k,) of int, optional
-        The user's column behind each of the model's, each at most once; by default all, in their order.
-    """
-
-    x_center: np.ndarray
-    x_scale: np.ndarray
+    x_center: np.ndarray  # (k,)
+    x_scale: np.ndarray  # (k,); an infinite scale maps a column to 0, and derivatives along it are 0
     y_center: float = 0.0
     y_scale: float = 1.0
-    columns: np.ndarray | None = None
+    columns: np.ndarray | None = None  # the user's column behind each of the model's; by default all, in their order
 
     @classmethod
     def scaling(cls, center: Any, scale: Any, n_inputs: int) -> Self:

@@ -196,6 +196,41 @@ class Response(ABC):
         raise MissingCapability(f"{type(self).__name__} does not offer {what}")
 
 
+class WrappedResponse(Response):
+    """A response around another, which answers for it in all that a subclass does not change."""
+
+    def __init__(self, inner: Response):
+        self._inner = inner
+
+    def distribution(self, *, latent: bool) -> Distribution:
+        return self._inner.distribution(latent=latent)
+
+    def gradients(self) -> tuple[np.ndarray, ...]:
+        return self._inner.gradients()
+
+    def step(self, j: int, delta: float) -> tuple[np.ndarray, ...]:
+        return self._inner.step(j, delta)
+
+    def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
+        return self._inner.section(j, base, offset)
+
+    @property
+    def latent_mean(self) -> np.ndarray:
+        return self._inner.latent_mean
+
+    def hessians(self) -> tuple[np.ndarray, ...]:
+        return self._inner.hessians()
+
+    def mean_hessian(self) -> np.ndarray:
+        return self._inner.mean_hessian()
+
+    def mean_slope(self) -> np.ndarray:
+        return self._inner.mean_slope()
+
+    def placed_posterior(self) -> PlacedPosterior:
+        return self._inner.placed_posterior()
+
+
 @dataclass(frozen=True)
 class DrawRequest(Generic[T]):
     """How many draws of the hyperparameters `Reference.map_draws` should make.
@@ -254,19 +289,11 @@ class Coupled(ABC):
 
 @dataclass(frozen=True, eq=False)
 class PlacedPosterior:
-    """A latent posterior, and the affine map to its units from the user's.
-
-    Parameters
-    ----------
-    posterior : Posterior
-    affine : Affine
-    coupled : Coupled or None
-        All functions on which an observation depends, where this is one of several.
-    """
+    """A latent posterior, and the affine map to its units from the user's."""
 
     posterior: Posterior
     affine: Affine
-    coupled: Coupled | None = None
+    coupled: Coupled | None = None  # all functions on which an observation depends, where this is one of several
 
     def inputs(self, X: np.ndarray) -> np.ndarray:
         """Transform rows in the user's units to the posterior's."""

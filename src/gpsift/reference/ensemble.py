@@ -1,14 +1,14 @@
 """Ensembles: many models that act as one, such as one for each draw of the hyperparameters.
 
-An `Ensemble` has no response of its own and so is no `gpsift.reference.base.Reference`. Whoever scores a model or
-averages its curves does so for each of `members_of(model)` and then summarises.
+An `Ensemble` has no response of its own and so is no `gpsift.reference.base.Reference`. Scores and curves are computed
+for each of `members_of(model)` and then summarised.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -35,7 +35,7 @@ class Ensemble:
 
         A hundred members with all their matrices would not fit into memory.
         """
-        return LazySequence(lambda draw: without_caches(self.members[draw]), len(self.members))
+        return Copies(self.members)
 
     @property
     def inputs(self) -> Inputs:
@@ -111,30 +111,18 @@ def map_members(model: Reference | Ensemble, function: Callable[[Reference], Ref
     return model.map(function) if isinstance(model, Ensemble) else function(model)
 
 
-class LazySequence(Sequence[M]):
-    """A sequence whose items are made each time they are asked for, and not kept.
+class Copies(Sequence[M]):
+    """Copies of models without their caches; each is made when it is asked for, and not kept."""
 
-    Parameters
-    ----------
-    make : callable
-        Takes the number of an item, from 0 on.
-    n : int
-        The number of items.
-    """
-
-    def __init__(self, make: Callable[[int], M], n: int):
-        self._make, self._n = make, n
+    def __init__(self, models: Sequence[M]):
+        self._models = models
 
     def __len__(self) -> int:
-        return self._n
+        return len(self._models)
 
-    @overload
-    def __getitem__(self, item: int) -> M: ...
-    @overload
-    def __getitem__(self, item: slice) -> Sequence[M]: ...
-    def __getitem__(self, item: int | slice) -> M | Sequence[M]:
-        chosen = range(self._n)[item]  # which knows negative numbers, and where the end is
-        return self._make(chosen) if isinstance(chosen, int) else [self._make(each) for each in chosen]
+    def __getitem__(self, item: Any) -> Any:
+        chosen = self._models[item]
+        return [without_caches(model) for model in chosen] if isinstance(item, slice) else without_caches(chosen)
 
 
 def without_caches(model: M) -> M:
@@ -143,6 +131,5 @@ def without_caches(model: M) -> M:
         return {name: without_caches(part) for name, part in model.items()}  # type: ignore[return-value]
     if not is_dataclass(model) or isinstance(model, type | Inputs):
         return model
-    parts: dict[str, Any] = {field.name: getattr(model, field.name) for field in fields(model)}
-    holders = {name: part for name, part in parts.items() if is_dataclass(part) or isinstance(part, Mapping)}
-    return replace(model, **{name: without_caches(part) for name, part in holders.items()})
+    parts = {field.name: getattr(model, field.name) for field in fields(model)}
+    return replace(model, **{name: without_caches(part) for name, part in parts.items()})

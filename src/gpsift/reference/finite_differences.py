@@ -69,16 +69,13 @@ class NumericResponse(Response):
 
     def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
         n_nodes = max(1, self._model.batch_size // max(1, base.size))
-        return np.concatenate(
-            [self._nodes(j, base, offset[k : k + n_nodes]) for k in range(0, offset.size, n_nodes)], axis=1
-        )
-
-    def _nodes(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
-        """The values of a section at some offsets, by one call."""
-        X = np.repeat(self._X, offset.size, axis=0)
-        X[:, j] = np.add.outer(base, offset).ravel()
-        values = self._model.mean_only(X)
-        return values.reshape(base.size, offset.size, *values.shape[1:])
+        parts = []
+        for some in (offset[k : k + n_nodes] for k in range(0, offset.size, n_nodes)):
+            X = np.repeat(self._X, some.size, axis=0)
+            X[:, j] = np.add.outer(base, some).ravel()
+            values = self._model.mean_only(X)
+            parts.append(values.reshape(base.size, some.size, *values.shape[1:]))
+        return np.concatenate(parts, axis=1)
 
     def _moved(self, j: int, delta: float) -> np.ndarray:
         X = self._X.copy()
@@ -87,28 +84,21 @@ class NumericResponse(Response):
 
 
 class Numeric(Reference):
-    """A model that predicts the parameters of a distribution and offers no derivatives.
-
-    Attributes
-    ----------
-    predictive : callable
-        From the parameters, where they are latent mean and variance, to the distribution of a new observation.
-    batch_size : int
-        Up to this many points, the nodes of a section are predicted in one call. By default each node is a call: JAX
-        compiles for each number of points, and others make large matrices of them.
-    """
+    """A model that predicts the parameters of a distribution and offers no derivatives."""
 
     RESPONSE: ClassVar[type[NumericResponse]] = NumericResponse
+    # Up to this many points, the nodes of a section are predicted in one call. By default each node is a call: JAX
+    # compiles for each number of points, and others make large matrices of them.
     batch_size: ClassVar[int] = 1
 
-    predictive: Predictive
+    predictive: Predictive  # of latent mean and variance, where these are the parameters
 
     @abstractmethod
     def parameters(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
         """The parameters that the predictive distribution varies with, (n, ...) each; VAR is of the first one."""
 
     def mean_only(self, X: np.ndarray) -> np.ndarray:
-        """The first parameter alone, the latent mean, where that is cheaper."""
+        """The first parameter alone, where that is cheaper: the latent mean."""
         return self.parameters(X)[0]
 
     def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Distribution:

@@ -156,7 +156,7 @@ class Points:
     is_training : bool
         Whether the table holds the rows that the model was trained on.
     rows : array (n,) or None
-        Which rows of the table they are, None for all.
+        Numbers of the points in the table, None for all.
     size : array (n,) or None
         Trials or exposures; None takes the known ones at training points, and 1 elsewhere.
     """
@@ -213,23 +213,13 @@ class InputMoments:
 
     The units of scores and the conditionals of VAR come from them. All are sums over rows, so that the rows themselves
     need not be in this process.
-
-    Attributes
-    ----------
-    n : int
-    center, sd : array (p,)
-        Mean and standard deviation of each feature, 0 for one that never varies.
-    correlation : array (p, p)
-        The mean of z_j z_k.
-    quartic : float
-        The mean of |z|^4, from which the noise of the correlations can be estimated.
     """
 
     n: int
-    center: np.ndarray
-    sd: np.ndarray
-    correlation: np.ndarray
-    quartic: float
+    center: np.ndarray  # mean of each feature, (p,)
+    sd: np.ndarray  # standard deviation of each feature, 0 for one that never varies
+    correlation: np.ndarray  # the mean of z_j z_k, (p, p)
+    quartic: float  # the mean of |z|^4, from which the noise of the correlations can be estimated
 
     @classmethod
     def of(cls, X: np.ndarray) -> Self:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -80,11 +80,12 @@ def as_reference(model: Any, **options: Any) -> Reference | Ensemble:
     if isinstance(model, type):
         raise TypeError(f"`model` must be a fitted model, got the class {model.__name__}: make one and fit it first.")
     reference_of = _reader(model)
-    unknown = _unknown_options(reference_of, options)
-    if unknown:
+    known = inspect.signature(reference_of).parameters
+    unknown = [name for name in options if name not in known]
+    if unknown and not any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
         raise TypeError(
             f"`as_reference` has no option {', '.join(unknown)} for a {type(model).__name__}; it takes "
-            f"{', '.join(list(inspect.signature(reference_of).parameters)[1:])}."
+            f"{', '.join(list(known)[1:])}."
         )
     reference = reference_of(model, **options)
     for message in reference.notices:
@@ -101,7 +102,8 @@ def _reader(model: Any) -> Callable[..., Reference | Ensemble]:
             "returns."
         )
     libraries = [cls.__module__.split(".")[0] for cls in type(model).__mro__]
-    declared = _declared_reader(model, [name for name in libraries if name not in (*LIBRARIES, "builtins")])
+    others = [name for name in libraries if name not in (*LIBRARIES, "builtins")]
+    declared = _declared_reader(model, others) if others else None  # entry points of all packages take 30 ms to read
     if declared is not None:
         return declared
     for library, reader in LIBRARIES.items():
@@ -118,17 +120,12 @@ def _reader(model: Any) -> Callable[..., Reference | Ensemble]:
 
 def _declared_reader(model: Any, libraries: Sequence[str]) -> Callable[..., Reference | Ensemble] | None:
     """Find the function that an installed package declares for models of the first of these libraries that has one."""
-    if not libraries:  # the entry points of all packages take 30 ms to read
-        return None
     from importlib.metadata import entry_points
 
-    found = sorted(
-        (entry for entry in entry_points(group=ENTRY_POINTS) if entry.name in libraries),
-        key=lambda entry: libraries.index(entry.name),
-    )
+    found = [entry for entry in entry_points(group=ENTRY_POINTS) if entry.name in libraries]
     if not found:
         return None
-    entry = found[0]
+    entry = min(found, key=lambda entry: libraries.index(entry.name))
     packages = sorted({_package(other) for other in found if other.name == entry.name})
     if len(packages) > 1:
         raise TypeError(
@@ -166,9 +163,3 @@ def _load(entry: EntryPoint) -> Callable[..., Reference | Ensemble]:
         return reference
 
     return checked
-
-
-def _unknown_options(reader: Callable[..., Reference | Ensemble], options: Iterable[str]) -> list[str]:
-    known = inspect.signature(reader).parameters
-    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
-    return [] if takes_any else [name for name in options if name not in known]

@@ -56,27 +56,16 @@ class PickledByFields:
 
 @dataclass(frozen=True, eq=False)
 class Posterior(PickledByFields):
-    """The triple (Z, weights, M) of a latent posterior, with M the sum of its `factors`.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    Z : array (m, p)
-        Support points.
-    weights : array (m,)
-    factors : tuple of Factor
-    site_var : array (m,) or None
-        D where M^-1 = K + diag(D) and Z are the training inputs; None where there is no such form.
-    """
+    """The triple (Z, weights, M) of a latent posterior, with M the sum of its `factors`."""
 
     kernel: Kernel
-    Z: Array
-    weights: Array
+    Z: Array  # support points, (m, p)
+    weights: Array  # (m,)
     factors: tuple[Factor, ...]
-    site_var: Array = None
+    site_var: Array = None  # D (m,) where M^-1 = K + diag(D) and Z are the training inputs; None without such a form
 
     def at(self, X: Array) -> LatentAt:
-        """The posterior at the rows of X, anywhere; many rows are taken part by part."""
+        """Return the posterior at the rows of X; many rows are taken part by part."""
         parts = self.parts(X.shape[0])
         return LatentAt(self, X, parts if len(parts) > 1 else ())
 
@@ -149,14 +138,9 @@ class by_parts(cached_property[Array]):  # noqa: N801  # a decorator, as cached_
 
 
 class LatentAt:
-    """Mean, variance and their derivatives at the rows of X; everything is computed when first asked for.
+    """Mean, variance and their derivatives at the rows of X (n, p); everything is computed when first asked for.
 
-    Parameters
-    ----------
-    posterior : Posterior
-    X : array (n, p)
-    parts : sequence of slices
-        Parts of the rows that are taken one after another; empty for all rows at once.
+    `parts` of the rows are taken one after another; without them all rows are taken at once.
     """
 
     def __init__(self, posterior: Posterior, X: Array, parts: Sequence[slice] = ()):
@@ -203,8 +187,16 @@ class LatentAt:
     def var_hessian(self) -> Array:
         """d2 var / dx_j dx_m = d2 k(x, x) - 2 (dk_j^T M dk_m + k^T M d2k_jm), (n, p, p)."""
         n, p = self.X.shape
-        rows = max(1, HESSIAN_BLOCK // (self.posterior.Z.shape[0] * p))
-        blocks = [self._root_products(start, min(start + rows, n)) for start in range(0, n, rows)]
+        n_rows = max(1, HESSIAN_BLOCK // (self.posterior.Z.shape[0] * p))
+        blocks = []  # dk_j^T M dk_m of a block of rows, (n_rows, p, p)
+        for rows in (slice(start, min(start + n_rows, n)) for start in range(0, n, n_rows)):
+            jacobians = [self.pairs.input_jacobian(j)[rows, :].T for j in range(p)]
+            total = 0.0
+            for factor in self.posterior.factors:
+                roots = self.xp.stack([factor.root(jacobian) for jacobian in jacobians])
+                roots = self.xp.permute_dims(roots, (2, 0, 1))  # (point, feature, support)
+                total = total + factor.sign * (roots @ self.xp.matrix_transpose(roots))
+            blocks.append(total)
         second = self.pairs.input_hessian(self._solved) + self.xp.concat(blocks)
         return self.posterior.kernel.diag_hessian(self.X) - 2.0 * second
 
@@ -242,16 +234,6 @@ class LatentAt:
     def _explained_change(self, dk: Array) -> Array:
         """k(x_i, Z) M dk_i."""
         return self.xp.sum(self._solved * dk, axis=1)
-
-    def _root_products(self, start: int, stop: int) -> Array:
-        """dk_j^T M dk_m of a block of rows, (stop - start, p, p)."""
-        jacobians = [self.pairs.input_jacobian(j)[start:stop, :].T for j in range(self.X.shape[1])]
-        total = 0.0
-        for factor in self.posterior.factors:
-            roots = self.xp.stack([factor.root(jacobian) for jacobian in jacobians])
-            roots = self.xp.permute_dims(roots, (2, 0, 1))  # (point, feature, support)
-            total = total + factor.sign * (roots @ self.xp.matrix_transpose(roots))
-        return total
 
 
 class LatentAtSupport(LatentAt):
@@ -347,7 +329,7 @@ class DenseFactor(Factor):
     sign: float = 1.0
 
     def root(self, B: Array) -> Array:
-        return (B.T @ self.R.T).T  # B comes as the transpose of a matrix with a row for each point, and so it goes
+        return (B.T @ self.R.T).T  # B is the transpose of a contiguous matrix with a row for each point
 
     def apply_transposed(self, B: Array) -> Array:
         return (self.sign * (B.T @ self.R)).T
@@ -357,10 +339,7 @@ class DenseFactor(Factor):
 
 
 def exact_posterior(kernel: Kernel, X: Array, y: Array, noise_var: Array) -> tuple[Posterior, float]:
-    """Return the posterior given Gaussian observations, and the jitter that it needed.
-
-    `noise_var` has one entry for each point.
-    """
+    """Return the posterior given Gaussian observations with noise_var (n,), and the jitter that it needed."""
     pairs = kernel.between(X, X)
     L, jitter = jittered_cholesky(add_diagonal(pairs.K, noise_var))
     posterior = Posterior(kernel, X, cholesky_solve(L, y), (TriangularFactor(L),), noise_var + jitter)

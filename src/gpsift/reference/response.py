@@ -17,46 +17,33 @@ import numpy as np
 from gpsift._utils.arrays import Array, like, to_numpy
 from gpsift.likelihoods.distributions import Bernoulli, Distribution, Gaussian
 from gpsift.reference.affine import Affine
-from gpsift.reference.base import PlacedPosterior, Reference, Response
+from gpsift.reference.base import PlacedPosterior, Reference, Response, WrappedResponse
 from gpsift.reference.inputs import Inputs, Points, same_rows
 from gpsift.reference.posterior import LatentAt, LatentAtSupport, Posterior
 
 # From latent mean and variance, in the user's units, to the distribution of a new observation.
 Predictive = Callable[[np.ndarray, np.ndarray], Distribution]
 
-
-# Step of the latent mean in its standard deviations: the error of a slope goes with its square, rounding with its
-# inverse.
+# Step of the latent mean in its standard deviations: the error of a slope grows with its square, that of rounding with
+# its inverse.
 MEAN_STEP = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
 class GPResponse(Response):
-    """Predictions of a latent posterior at n points and their derivatives.
+    """Predictions of a latent posterior at n points and their derivatives."""
 
-    Parameters
-    ----------
-    latent : LatentAt
-        The posterior at the points, in its own units.
-    predictive : callable
-        From latent mean and variance, in the user's units, to the distribution of a new observation.
-    affine : Affine
-        From the user's units to the posterior's.
-    to_output : callable
-        Converts arrays of the posterior to those that the response returns: by default to NumPy.
-    on_model_device : bool
-        Whether `predictive` computes on the device of the posterior, as that of Gaussian noise does; others need NumPy.
-    """
-
-    latent: LatentAt
+    latent: LatentAt  # the posterior at the points, in its own units
     predictive: Predictive
-    affine: Affine
+    affine: Affine  # from the user's units to the posterior's
+    # From arrays of the posterior to those that the response returns.
     to_output: Callable[[Array], Array] = field(default=to_numpy, kw_only=True)
+    # Whether `predictive` computes on the device of the posterior, as that of Gaussian noise does; others need NumPy.
     on_model_device: bool = field(default=True, kw_only=True)
 
     @property
     def on_device(self) -> Self:
-        return replace(self, to_output=_identity) if self.on_model_device else self
+        return replace(self, to_output=lambda array: array) if self.on_model_device else self
 
     @property
     def latent_mean(self) -> np.ndarray:
@@ -82,15 +69,12 @@ class GPResponse(Response):
         return Gaussian(mean, var) if latent else self.predictive(mean, var)
 
     def gradients(self) -> tuple[np.ndarray, np.ndarray]:
-        mean_gradient, var_gradient = (
-            self.to_output(self.latent.mean_gradient),
-            self.to_output(self.latent.var_gradient),
-        )
+        mean_gradient = self.to_output(self.latent.mean_gradient)
+        var_gradient = self.to_output(self.latent.var_gradient)
         unit = like(mean_gradient, self.affine.y_scale / self.affine.x_scale)
         return mean_gradient * unit, var_gradient * (self.affine.y_scale * unit)
 
     def hessians(self) -> tuple[np.ndarray, np.ndarray]:
-        """Second derivatives of mean and variance, (n, p, p) each."""
         x_scale = np.multiply.outer(self.affine.x_scale, self.affine.x_scale)
         return self.mean_hessian(), to_numpy(self.latent.var_hessian) * (self.affine.y_scale**2 / x_scale)
 
@@ -120,56 +104,23 @@ class GPResponse(Response):
         return self.affine.y_scale * to_numpy(self.latent.section(j, base, offset))
 
 
-class OneClassResponse(Response):
+class OneClassResponse(WrappedResponse):
     """The response of one of several classes: its own latent function, and its probability among all of them.
 
-    Parameters
-    ----------
-    own : Response
-        The response of the latent function.
-    whole : Response
-        The response of the model of all classes at the same points.
-    number : int
-        The number of the class.
+    `own` is the response of the latent function, `whole` that of the model of all classes at the same points.
     """
 
     def __init__(self, own: Response, whole: Response, number: int):
-        self._own, self._whole, self._number = own, whole, number
+        super().__init__(own)
+        self._whole, self._number = whole, number
 
     def distribution(self, *, latent: bool) -> Distribution:
         if latent:
-            return self._own.distribution(latent=True)
+            return super().distribution(latent=True)
         return Bernoulli(self._whole.distribution(latent=False).mean[:, self._number])
 
-    def gradients(self) -> tuple[np.ndarray, ...]:
-        return self._own.gradients()
-
-    def step(self, j: int, delta: float) -> tuple[np.ndarray, ...]:
-        return self._own.step(j, delta)
-
-    def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
-        return self._own.section(j, base, offset)
-
-    @property
-    def latent_mean(self) -> np.ndarray:
-        return self._own.latent_mean
-
-    def hessians(self) -> tuple[np.ndarray, ...]:
-        return self._own.hessians()
-
-    def mean_hessian(self) -> np.ndarray:
-        return self._own.mean_hessian()
-
-    def placed_posterior(self) -> PlacedPosterior:
-        return self._own.placed_posterior()
-
-
-def _identity(array: Array) -> Array:
-    return array
-
-
-# The arguments of a `GPResponse`.
-ResponseParts = tuple[LatentAt, Predictive, Affine]
+    def mean_slope(self) -> np.ndarray:
+        return Response.mean_slope(self)  # the probability depends on the other functions, too
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -205,8 +156,8 @@ class LatentGP(Reference):
     def _is_supported_by_training_points(self) -> bool:
         return same_rows(self.inputs.X, self.posterior.Z)
 
-    def _response_at(self, points: Points) -> ResponseParts:
-        """The arguments of the response at the points; the posterior sees inputs in the user's units."""
+    def _response_at(self, points: Points) -> tuple[LatentAt, Predictive, Affine]:
+        """The arguments of the response at the points."""
         if points.is_training and self._is_supported_by_training_points:
             latent = self.posterior.at_support(points.rows)
         else:

@@ -4,9 +4,8 @@
 people's, `ard.py` the one that the paper argues against. `rank.py` applies a measure and makes the record of
 `ranking.py`, which `display.py` prints and `plots.py` draws.
 
-`feature_groups.py` says what is scored (features, groups of them, categories), `points.py` at which rows, `dask.py` how
-rows that are not in this process are. `conditionals.py` and `nodes.py` are for VAR. `intervals.py` says how far the
-data leave scores open. Read `measure.py`, then `kl.py`.
+`feature_groups.py` says what is scored (features, groups of them, categories), `points.py` at which rows.
+`conditionals.py` is for VAR. `intervals.py` says how far the data leave scores open. Read `measure.py`, then `kl.py`.
 """
 
 from gpsift.relevance.ard import ARD

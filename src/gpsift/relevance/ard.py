@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from gpsift.reference.base import MissingCapability, Reference
 from gpsift.reference.inputs import Points
-from gpsift.relevance.measure import Measure, Relevance, Units, check_units, feature_scale, per_unit
+from gpsift.relevance.feature_groups import Units, feature_scale
+from gpsift.relevance.measure import RateMeasure, Relevance
 
 
 @dataclass(frozen=True)
-class ARD(Measure):
+class ARD(RateMeasure):
     """Inverse length-scale of each feature. Offered for comparison: it is the measure that the paper argues against.
 
     A short length-scale says that the function bends quickly along a feature, not that the feature matters. ARD
@@ -24,9 +25,6 @@ class ARD(Measure):
 
     units: Units = "sd"
 
-    def __post_init__(self) -> None:
-        check_units(self.units)
-
     def relevance(self, reference: Reference, points: Points) -> Relevance:
         lengthscale = reference.lengthscale
         if lengthscale is None:
@@ -34,4 +32,4 @@ class ARD(Measure):
                 f"ARD needs one length-scale for each feature, which {type(reference).__name__} does not have (a "
                 "kernel with a shared length-scale, several radial terms or none). Use KL() or VAR()."
             )
-        return Relevance(feature_scale(points, self.units) / lengthscale, per_unit(self.units))
+        return Relevance(feature_scale(points, self.units) / lengthscale, self.per_unit)

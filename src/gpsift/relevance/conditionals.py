@@ -26,7 +26,7 @@ COVARIANCES: tuple[str, ...] = get_args(Covariance)
 # "auto" shrinks a correlation matrix with a larger condition number: conditional standard deviations of about a
 # thousandth of the marginal ones are as much an accident of the sample as a property of the inputs.
 CONDITION_LIMIT = 1e6
-# Beyond this the sample covariance has no inverse worth the name.
+# Beyond this the sample covariance has no usable inverse.
 SINGULAR = 1e12
 # The bound to which the authors' code regularises; kept for reproducing the paper.
 RIDGE_CONDITION = 100.0

@@ -15,14 +15,14 @@ import numpy as np
 
 from gpsift.reference.base import MissingCapability, Reference
 from gpsift.reference.inputs import Points
-from gpsift.relevance.feature_groups import group_directions, refuse_raw_units, sum_over_groups
-from gpsift.relevance.measure import Groups, Measure, Relevance, Units, check_units, feature_scale, per_unit
+from gpsift.relevance.feature_groups import Groups, Units, feature_scale, sum_over_groups
+from gpsift.relevance.measure import RateMeasure, Relevance
 
 Kind = Literal["squared", "absolute"]
 
 
 @dataclass(frozen=True)
-class Derivative(Measure):
+class Derivative(RateMeasure):
     """Slope of the latent mean along a feature, squared (DGSM, the default) or absolute.
 
     It sees neither the uncertainty of a prediction nor how a feature moves it; `KL` does. Scores of the squared kind
@@ -58,7 +58,7 @@ class Derivative(Measure):
     units: Units = "sd"
 
     def __post_init__(self) -> None:
-        check_units(self.units)
+        super().__post_init__()
         if self.kind not in get_args(Kind):
             raise ValueError(f'`kind` must be "squared" or "absolute", got {self.kind!r}.')
 
@@ -67,15 +67,15 @@ class Derivative(Measure):
         return Relevance(slope**2 if self.kind == "squared" else np.abs(slope), self._units_of(reference))
 
     def group_relevance(self, reference: Reference, points: Points, groups: Groups) -> Relevance:
-        refuse_raw_units(self.label, self.units)
-        slopes = mean_gradient(reference, points) @ group_directions(points, groups)
+        directions = self.directions(points, groups)
+        slopes = mean_gradient(reference, points) @ directions
         squares = sum_over_groups(slopes**2, groups)
         return Relevance(squares if self.kind == "squared" else np.sqrt(squares), self._units_of(reference))
 
     def _units_of(self, reference: Reference) -> str:
         if self.kind == "absolute":
-            return f"in units of {reference.mean_of} {per_unit(self.units)}"
-        return f"in units of {reference.mean_of} {per_unit(self.units)}, squared"
+            return f"in units of {reference.mean_of} {self.per_unit}"
+        return f"in units of {reference.mean_of} {self.per_unit}, squared"
 
 
 def mean_gradient(reference: Reference, points: Points) -> np.ndarray:

@@ -1,4 +1,4 @@
-r"""Groups of features and categories: what a ranking scores, and how a measure is applied to it.
+r"""Groups of features, categories and units: what a ranking scores, and how far it moves.
 
 A ranking has one score for each group of features; a feature that is in no named group is a group of its own. A group
 is scored in one of two ways.
@@ -20,26 +20,28 @@ A *category* changes from one level to another. With w_c the share of level c in
 
 where the point's own level counts 0 in the first. A category is one column of codes, or several columns that code it
 together, such as indicators: its levels are the rows of values that occur in them.
-
-A feature that the model does not use is no part of it. Its score is exactly 0, and the scores of the others are those
-of the smaller model without it (`score_groups`).
 """
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, Self
 
 import numpy as np
 
+from gpsift._utils.rows import Rows
 from gpsift._utils.text import join_names
 from gpsift._utils.validation import read_groups
-from gpsift.reference.base import Reference
 from gpsift.reference.inputs import Inputs, Points, standard_units
-from gpsift.relevance.dask import training_levels
-from gpsift.relevance.measure import Groups, Levels, Measure, Relevance, Units, feature_scale
+
+Units = Literal["sd", "raw"]
+Groups = tuple[tuple[int, ...], ...]  # the columns of each group
+
+# A category with more levels is refused.
+MOST_LEVELS = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,27 +72,29 @@ class FeatureGroups:
         names, columns = read_groups(groups, inputs.names)
         if categorical is None:
             own = set(inputs.categorical)
-            categories = tuple(number for number, members in enumerate(columns) if own.issuperset(members))
+            categories = tuple(k for k, members in enumerate(columns) if own.issuperset(members))
         else:
             categories = read_categories(categorical, names, columns, inputs.names)
         return cls(names, columns, {k: training_levels(inputs, columns[k], names[k]) for k in categories})
 
-    @property
-    def n_levels(self) -> Mapping[str, int]:
-        """Number of levels of each category."""
-        return {self.names[number]: len(each.shares) for number, each in self.levels.items()}
-
     def select(self, *numbers: int) -> FeatureGroups:
         """Return some of the groups."""
-        levels = {place: self.levels[number] for place, number in enumerate(numbers) if number in self.levels}
+        levels = {place: self.levels[k] for place, k in enumerate(numbers) if k in self.levels}
         return FeatureGroups(tuple(self.names[k] for k in numbers), tuple(self.columns[k] for k in numbers), levels)
 
     def on_columns(self, columns: Sequence[int]) -> tuple[list[int], FeatureGroups]:
         """Return the numbers of the groups that have some of the columns, and these groups in a table of them alone."""
         place = {column: number for number, column in enumerate(columns)}
         members = [tuple(place[j] for j in group if j in place) for group in self.columns]
-        kept = [number for number, some in enumerate(members) if some]
-        levels = {k: _levels_on(self.levels[number], place) for k, number in enumerate(kept) if number in self.levels}
+        kept = [k for k, some in enumerate(members) if some]
+        levels = {}
+        for number, k in enumerate(kept):
+            if k in self.levels:
+                whole = self.levels[k]
+                coding = [i for i, column in enumerate(whole.columns) if column in place]
+                levels[number] = Levels(
+                    tuple(place[whole.columns[i]] for i in coding), whole.values[:, coding], whole.shares
+                )
         return kept, FeatureGroups(tuple(self.names[k] for k in kept), tuple(members[k] for k in kept), levels)
 
     def ungrouped(self, feature_names: Sequence[str]) -> FeatureGroups:
@@ -98,84 +102,103 @@ class FeatureGroups:
         names: list[str] = []
         columns: list[tuple[int, ...]] = []
         levels: dict[int, Levels] = {}
-        for number, (name, its_columns) in enumerate(zip(self.names, self.columns, strict=True)):
-            if number in self.levels:
-                levels[len(names)] = self.levels[number]
-            is_one = number in self.levels or len(its_columns) == 1
-            names += [name] if is_one else [feature_names[j] for j in its_columns]
-            columns += [its_columns] if is_one else [(j,) for j in its_columns]
+        for k, (name, members) in enumerate(zip(self.names, self.columns, strict=True)):
+            if k in self.levels:
+                levels[len(names)] = self.levels[k]
+            is_one = k in self.levels or len(members) == 1
+            names += [name] if is_one else [feature_names[j] for j in members]
+            columns += [members] if is_one else [(j,) for j in members]
         return FeatureGroups(tuple(names), tuple(columns), levels)
 
 
-def score_groups(measure: Measure, model: Reference, points: Points, groups: FeatureGroups) -> Relevance:
-    """Score all groups by the smaller model of the columns in use; groups without any of them score exactly 0.
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """The levels of a category.
 
-    The conditionals of VAR, too, are then given the columns in use only.
+    Parameters
+    ----------
+    columns : tuple of int
+        The columns that code it.
+    values : array (L, k)
+        The values of these columns at each level.
+    shares : array (L,)
+        How often each level occurs in the training data, as parts of 1.
     """
-    used = model.used
-    if len(used) == points.inputs.n_features or points.inputs.X is None:
-        return apply_measure(measure, model, points, groups)
-    columns = used or (0,)  # a model needs some column
-    smaller = model.on_columns(columns)
-    if smaller is None:
-        return apply_measure(measure, model, points, groups)
-    kept, fewer = groups.on_columns(columns)
-    found = apply_measure(measure, smaller, points.on_columns(columns), fewer)
-    kept = kept if used else []
 
-    def among_all(values: np.ndarray) -> np.ndarray:
-        return scatter_scores(values[..., : len(kept)], kept, len(groups.columns))
+    columns: tuple[int, ...]
+    values: np.ndarray
+    shares: np.ndarray
 
-    terms = {name: among_all(term) for name, term in found.terms.items()}
-    return replace(found, values=among_all(found.values), terms=terms)
+    def replacements(self, points: np.ndarray) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
+        """Yield for each level its share, the points with that level, and which of them had another one before."""
+        columns = list(self.columns)
+        for value, share in zip(self.values, self.shares, strict=True):
+            moved = points.copy()
+            moved[:, columns] = value
+            yield float(share), moved, np.any(points[:, columns] != value, axis=1)
 
 
-def scatter_scores(values: np.ndarray, kept: Sequence[int], n_groups: int) -> np.ndarray:
-    """Put the scores of some groups, (..., k), among those of all groups, which are 0."""
-    wide = np.zeros((*values.shape[:-1], n_groups))
-    wide[..., list(kept)] = values
-    return wide
+def training_levels(inputs: Inputs, columns: tuple[int, ...], name: str) -> Levels:
+    """Return the levels of a category in the training inputs, which are in this process or in dask partitions."""
+    if inputs.X is not None:
+        values, counts = np.unique(inputs.X[:, list(columns)], axis=0, return_counts=True)
+    else:
+        found = sorted(inputs.source.map_reduce(partial(level_counts, columns)).items())
+        values, counts = np.array([value for value, _ in found]), np.array([count for _, count in found])
+    if len(values) > MOST_LEVELS:
+        raise ValueError(
+            f"`categorical` names {name!r}, which has {len(values)} different values in {counts.sum()} rows; more "
+            f"than {MOST_LEVELS} levels are no category. Leave it out to score it as a number."
+        )
+    return Levels(columns, values, counts / counts.sum())
 
 
-def apply_measure(measure: Measure, model: Reference, points: Points, groups: FeatureGroups) -> Relevance:
-    """Score the groups by a measure of the model as it is: categories by their levels, all others as they move."""
-    moving = tuple(columns for number, columns in enumerate(groups.columns) if number not in groups.levels)
-    found = _score_moving(measure, model, points, moving) if moving else None
-    if not groups.levels:
-        assert found is not None
-        return found
-    categories = {k: measure.category_relevance(model, points, levels) for k, levels in groups.levels.items()}
-    return _merge(found, categories, len(groups.columns))
+class LevelCounts(Counter[tuple[float, ...]]):
+    """How often each combination of values occurs. Further ones are not counted when there are too many for levels."""
+
+    def __add__(self, other: LevelCounts) -> LevelCounts:  # type: ignore[override]
+        return self if len(self) > MOST_LEVELS else LevelCounts(super().__add__(other))
 
 
-def _score_moving(measure: Measure, model: Reference, points: Points, groups: Groups) -> Relevance:
-    """Groups of one column each, whatever their names, are the features themselves."""
-    if any(len(group) > 1 for group in groups):
-        return measure.group_relevance(model, points, groups)
-    found = measure.relevance(model, points)
-    columns = [group[0] for group in groups]
-    if len(columns) == points.inputs.n_features:
-        return found
-    terms = {name: term[..., columns] for name, term in found.terms.items()}
-    return replace(found, values=found.values[..., columns], terms=terms)
+def level_counts(columns: tuple[int, ...], rows: Rows) -> LevelCounts:
+    """Count the combinations of values of some columns in a chunk of rows. Its name is that of the pass in dask."""
+    values, counts = np.unique(rows.X[:, list(columns)], axis=0, return_counts=True)
+    return LevelCounts(dict(zip(map(tuple, values.tolist()), counts.tolist(), strict=True)))
 
 
-def _merge(moving: Relevance | None, categories: Mapping[int, Relevance], n_groups: int) -> Relevance:
-    """Put the scores of both kinds of groups in the order of all groups."""
-    first = moving if moving is not None else next(iter(categories.values()))
-    others = [number for number in range(n_groups) if number not in categories]
+def read_categories(
+    categorical: Any, names: Sequence[str], columns: Sequence[tuple[int, ...]], features: Sequence[str]
+) -> tuple[int, ...]:
+    """Read which of the groups with these names and columns are categories: features or groups, as users name them."""
+    if isinstance(categorical, str) or not isinstance(categorical, Iterable):
+        raise TypeError(f'`categorical` must list features or groups, such as ["colour"], got {categorical!r}.')
+    categories = set()
+    for item in categorical:
+        if isinstance(item, str) and item in names:
+            categories.add(list(names).index(item))
+            continue
+        column = list(features).index(item) if item in features else item
+        if not isinstance(column, int | np.integer) or isinstance(column, bool) or not 0 <= column < len(features):
+            raise ValueError(
+                f"`categorical` names {item!r}, which is no feature or group; they are {join_names(names)}."
+            )
+        number = next(k for k, members in enumerate(columns) if column in members)
+        if len(columns[number]) > 1:
+            raise ValueError(
+                f"`categorical` names {item!r}, a column of the group {names[number]!r}. Name the group: its columns "
+                "change their level together."
+            )
+        categories.add(number)
+    return tuple(sorted(categories))
 
-    def merged(part: Callable[[Relevance], np.ndarray]) -> np.ndarray:
-        columns = {number: part(each) for number, each in categories.items()}
-        if moving is not None:
-            columns |= dict(zip(others, part(moving).T, strict=True))
-        return np.column_stack([columns[number] for number in range(n_groups)])
 
-    units = first.units
-    for each in categories.values():
-        units = units if each.units in units else f"{units}, of categories {each.units}"
-    terms = {name: merged(operator.methodcaller("term", name)) for name in first.terms}
-    return replace(first, values=merged(operator.attrgetter("values")), units=units, terms=terms)
+def feature_scale(points: Points, units: Units) -> np.ndarray:
+    """The length of one unit along each feature: its standard deviation in the training data, or 1.
+
+    It is 0 for a feature that never varies, about which the data say nothing.
+    """
+    sd = points.inputs.sd
+    return sd if units == "sd" else np.where(sd > 0, 1.0, 0.0)
 
 
 def group_directions(points: Points, groups: Groups) -> np.ndarray:
@@ -215,53 +238,6 @@ def group_coordinates(points: Points, groups: Groups) -> np.ndarray:
         axis = axis * np.sign(axis[np.argmax(np.abs(axis))])  # an axis has no sign; this one is as good as any
         coordinates[:, k] = standard_units(X[:, columns], center[columns], sd[columns]) @ axis
     return coordinates
-
-
-def refuse_raw_units(measure: str, units: Units) -> None:
-    """Refuse scores per raw unit: the columns of a group have only their standard deviations in common."""
-    if units == "raw":
-        raise ValueError(
-            f'{measure} has no score of a group, whose columns share no raw unit. Use `units="sd"`, the default.'
-        )
-
-
-def read_categories(
-    categorical: Any, names: Sequence[str], columns: Sequence[tuple[int, ...]], features: Sequence[str]
-) -> tuple[int, ...]:
-    """Read which groups are categories, as users name them.
-
-    Parameters
-    ----------
-    categorical : iterable of names or indices of features, or names of groups
-    names, columns
-        The groups.
-    features : sequence of str
-        All features.
-    """
-    if isinstance(categorical, str) or not isinstance(categorical, Iterable):
-        raise TypeError(f'`categorical` must list features or groups, such as ["colour"], got {categorical!r}.')
-    return tuple(sorted({_read_category(item, names, columns, tuple(features)) for item in categorical}))
-
-
-def _read_category(item: Any, names: Sequence[str], columns: Sequence[tuple[int, ...]], features: Sequence[str]) -> int:
-    if isinstance(item, str) and item in names:
-        return list(names).index(item)
-    column = features.index(item) if item in features else item
-    if not isinstance(column, int | np.integer) or isinstance(column, bool) or not 0 <= column < len(features):
-        raise ValueError(f"`categorical` names {item!r}, which is no feature or group; they are {join_names(names)}.")
-    number = next(number for number, members in enumerate(columns) if column in members)
-    if len(columns[number]) > 1:
-        raise ValueError(
-            f"`categorical` names {item!r}, a column of the group {names[number]!r}. Name the group: its columns "
-            "change their level together."
-        )
-    return number
-
-
-def _levels_on(levels: Levels, place: Mapping[int, int]) -> Levels:
-    """The levels of a category in those of its columns that are kept."""
-    shown = [number for number, column in enumerate(levels.columns) if column in place]
-    return Levels(tuple(place[levels.columns[k]] for k in shown), levels.values[:, shown], levels.shares)
 
 
 def _principal_axes(points: Points, group: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:

@@ -24,8 +24,8 @@ from gpsift._utils.pareto import LARGEST_K_HAT
 from gpsift._utils.warnings import warn
 from gpsift.reference.base import DrawRequest, Reference
 from gpsift.reference.inputs import Points
-from gpsift.relevance.feature_groups import FeatureGroups, apply_measure, scatter_scores
-from gpsift.relevance.measure import Measure
+from gpsift.relevance.feature_groups import FeatureGroups
+from gpsift.relevance.measure import Measure, apply_measure, scatter_scores
 from gpsift.relevance.ranking import ScoreDraws
 
 # All draws, those for which a posterior is made at most, and those that are enough where the surrogate serves for the
@@ -61,8 +61,7 @@ def draw_scores(
     there = points if len(columns) == points.inputs.n_features else points.on_columns(columns)
 
     def score(each: Reference) -> np.ndarray:
-        values = apply_measure(measure, each, there, fewer).values
-        return aggregate(values) if values.ndim == 2 else values
+        return aggregate(apply_measure(measure, each, there, fewer).values)
 
     def is_enough(coordinates: np.ndarray, found: list[np.ndarray]) -> bool:
         return len(found) == N_SCORED and is_linear(coordinates, np.array(found))

@@ -25,12 +25,12 @@ import numpy as np
 from gpsift._utils.arrays import like, namespace, to_numpy
 from gpsift.reference.base import Reference, Response
 from gpsift.reference.inputs import Points
-from gpsift.relevance.feature_groups import group_directions, refuse_raw_units, sum_over_groups
-from gpsift.relevance.measure import Groups, Levels, Measure, Relevance, Units, check_units, feature_scale, per_unit
+from gpsift.relevance.feature_groups import Groups, Levels, Units, feature_scale, sum_over_groups
+from gpsift.relevance.measure import RateMeasure, Relevance
 
 
 @dataclass(frozen=True)
-class KL(Measure):
+class KL(RateMeasure):
     """Kullback-Leibler divergence between predictions a small step apart, as a rate.
 
     Parameters
@@ -67,7 +67,7 @@ class KL(Measure):
     units: Units = "sd"
 
     def __post_init__(self) -> None:
-        check_units(self.units)
+        super().__post_init__()
         if self.delta is None:
             if self.two_sided:
                 raise ValueError("`two_sided=True` needs a finite `delta`, such as 1e-4.")
@@ -79,21 +79,18 @@ class KL(Measure):
         scale = feature_scale(points, self.units)
         if self.delta is None:
             return self._rate(metric_relevance(response, scale, latent=self.latent))
-        up = step_relevance(response, scale, self.delta, latent=self.latent)
-        if not self.two_sided:
-            return self._rate(up)
-        down = step_relevance(response, scale, -self.delta, latent=self.latent)
-        values = 0.5 * (_root_of_sum(up) + _root_of_sum(down))
-        return Relevance(values, per_unit(self.units), _parts({name: 0.5 * (up[name] + down[name]) for name in up}))
+        deltas = (self.delta, -self.delta) if self.two_sided else (self.delta,)
+        steps = [step_relevance(response, scale, delta, latent=self.latent) for delta in deltas]
+        terms = {name: np.mean([step[name] for step in steps], axis=0) for name in steps[0]}
+        return Relevance(np.mean([_root_of_sum(step) for step in steps], axis=0), self.per_unit, _parts(terms))
 
     def group_relevance(self, reference: Reference, points: Points, groups: Groups) -> Relevance:
         if self.delta is not None:
             raise ValueError(
                 f"{self.label} moves one feature at a time. Groups need the limit of small steps: leave `delta` out."
             )
-        refuse_raw_units(self.label, self.units)
+        directions = self.directions(points, groups)
         response = reference.at(points)
-        directions = group_directions(points, groups)
         gradients = [gradient @ directions for gradient in response.gradients()]
         along = response.distribution(latent=self.latent).metric_terms(*gradients)
         return self._rate({name: sum_over_groups(term, groups) for name, term in along.items()})
@@ -106,16 +103,16 @@ class KL(Measure):
             there = reference.at(points.with_values(moved)).distribution(latent=self.latent)
             changes = [after - before for before, after in zip(here.parameters, there.parameters, strict=True)]
             kl = {name: np.where(is_other, term, 0.0) for name, term in here.kl_terms(*changes).items()}
-            values += share * np.sqrt(2.0 * functools.reduce(operator.add, kl.values()))
+            values += share * np.sqrt(2.0 * _sum(kl))
             divergences = {name: divergences.get(name, 0.0) + share * term for name, term in kl.items()}
-        total = functools.reduce(operator.add, divergences.values())
+        total = _sum(divergences)
         safe = np.where(total > 0, total, 1.0)
         terms = {name: values**2 * term / safe for name, term in divergences.items()}
         return Relevance(values, "per change of level", _parts(terms))
 
     def _rate(self, terms: Mapping[str, np.ndarray]) -> Relevance:
         """The root of the sum of the terms."""
-        return Relevance(_root_of_sum(terms), per_unit(self.units), _parts(terms))
+        return Relevance(_root_of_sum(terms), self.per_unit, _parts(terms))
 
 
 def metric_relevance(response: Response, scale: np.ndarray, *, latent: bool) -> Mapping[str, np.ndarray]:
@@ -135,8 +132,12 @@ def step_relevance(response: Response, scale: np.ndarray, delta: float, *, laten
     return {name: np.column_stack(parts) for name, parts in columns.items()}
 
 
+def _sum(terms: Mapping[str, np.ndarray]) -> np.ndarray:
+    return functools.reduce(operator.add, terms.values())
+
+
 def _root_of_sum(terms: Mapping[str, np.ndarray]) -> np.ndarray:
-    total = functools.reduce(operator.add, terms.values())
+    total = _sum(terms)
     return to_numpy(namespace(total).sqrt(total))
 
 

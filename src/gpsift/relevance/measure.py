@@ -1,26 +1,22 @@
 """The contract of a measure: a reference model and points in, a score for each point and feature out.
 
-A measure implements `relevance`. It may also score groups of features, which move together, and categories, which do
-not move by a small step but change from one level to another.
+A measure implements `relevance`. It may also score groups of features, which move together, and categories, which
+change from one level to another. `score_groups` applies a measure to all that a ranking scores.
 """
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from gpsift.reference.base import MissingCapability, Reference
 from gpsift.reference.inputs import Points
-
-Units = Literal["sd", "raw"]
-Groups = tuple[tuple[int, ...], ...]  # the columns of each group
-
-# A category with more levels is refused.
-MOST_LEVELS = 200
+from gpsift.relevance.feature_groups import FeatureGroups, Groups, Levels, Units, group_directions
 
 
 class Measure(ABC):
@@ -62,6 +58,31 @@ class Measure(ABC):
         return f"{type(self).__name__}({', '.join(chosen)})"
 
 
+class RateMeasure(Measure):
+    """A measure of change per standard deviation of the feature ("sd") or per unit of it ("raw")."""
+
+    units: Units
+
+    def __post_init__(self) -> None:
+        if self.units not in ("sd", "raw"):
+            raise ValueError(
+                f'`units` must be "sd" (per standard deviation of the feature) or "raw", got {self.units!r}.'
+            )
+
+    @property
+    def per_unit(self) -> str:
+        """The units of the scores in words."""
+        return "per standard deviation of the feature" if self.units == "sd" else "per unit of the feature"
+
+    def directions(self, points: Points, groups: Groups) -> np.ndarray:
+        """Return `group_directions`; the columns of a group have only their standard deviations in common."""
+        if self.units == "raw":
+            raise ValueError(
+                f'{self.label} has no score of a group, whose columns share no raw unit. Use `units="sd"`, the default.'
+            )
+        return group_directions(points, groups)
+
+
 @dataclass(frozen=True, eq=False)
 class Relevance:
     """The scores that a measure returns.
@@ -89,64 +110,63 @@ class Relevance:
         """One of `terms`, or the squared values where there is only one term."""
         return self.terms[name] if name in self.terms else self.values**2
 
+    def map(self, function: Callable[[np.ndarray], np.ndarray]) -> Relevance:
+        """Return the scores with a function applied to the values and to each term."""
+        terms = {name: function(term) for name, term in self.terms.items()}
+        return replace(self, values=function(self.values), terms=terms)
 
-@dataclass(frozen=True, eq=False)
-class Levels:
-    """The levels of a category.
 
-    Parameters
-    ----------
-    columns : tuple of int
-        The columns that code it.
-    values : array (L, k)
-        The values of these columns at each level.
-    shares : array (L,)
-        How often each level occurs in the training data, as parts of 1.
+def score_groups(measure: Measure, model: Reference, points: Points, groups: FeatureGroups) -> Relevance:
+    """Score all groups by the smaller model of the columns in use; groups without any of them score exactly 0.
+
+    The conditionals of VAR, too, are then given the columns in use only.
     """
-
-    columns: tuple[int, ...]
-    values: np.ndarray
-    shares: np.ndarray
-
-    @classmethod
-    def from_rows(cls, X: np.ndarray, columns: tuple[int, ...], name: str) -> Self:
-        """Find the levels that occur in the rows of X."""
-        return cls.from_counts(*np.unique(X[:, list(columns)], axis=0, return_counts=True), columns, name)
-
-    @classmethod
-    def from_counts(cls, values: np.ndarray, counts: np.ndarray, columns: tuple[int, ...], name: str) -> Self:
-        """Make levels of these values, each of which occurs `counts` times."""
-        if len(values) > MOST_LEVELS:
-            raise ValueError(
-                f"`categorical` names {name!r}, which has {len(values)} different values in {counts.sum()} rows; more "
-                f"than {MOST_LEVELS} levels are no category. Leave it out to score it as a number."
-            )
-        return cls(columns, values, counts / counts.sum())
-
-    def replacements(self, points: np.ndarray) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
-        """Yield for each level its share, the points with that level, and which of them had another one before."""
-        columns = list(self.columns)
-        for value, share in zip(self.values, self.shares, strict=True):
-            moved = points.copy()
-            moved[:, columns] = value
-            yield float(share), moved, np.any(points[:, columns] != value, axis=1)
+    used = model.used
+    columns = used or (0,)  # a model needs some column
+    uses_all = len(used) == points.inputs.n_features or points.inputs.X is None
+    smaller = None if uses_all else model.on_columns(columns)
+    if smaller is None:
+        return apply_measure(measure, model, points, groups)
+    kept, fewer = groups.on_columns(columns)
+    found = apply_measure(measure, smaller, points.on_columns(columns), fewer)
+    kept = kept if used else []
+    return found.map(lambda values: scatter_scores(values[..., : len(kept)], kept, len(groups.columns)))
 
 
-def feature_scale(points: Points, units: Units) -> np.ndarray:
-    """The length of one unit along each feature: its standard deviation in the training data, or 1.
-
-    It is 0 for a feature that never varies, about which the data say nothing.
-    """
-    sd = points.inputs.sd
-    return sd if units == "sd" else np.where(sd > 0, 1.0, 0.0)
+def scatter_scores(values: np.ndarray, kept: Sequence[int], n_groups: int) -> np.ndarray:
+    """Put the scores of some groups, (..., k), among those of all groups, which are 0."""
+    wide = np.zeros((*values.shape[:-1], n_groups))
+    wide[..., list(kept)] = values
+    return wide
 
 
-def check_units(units: str) -> None:
-    """Refuse anything but the two kinds of units."""
-    if units not in ("sd", "raw"):
-        raise ValueError(f'`units` must be "sd" (per standard deviation of the feature) or "raw", got {units!r}.')
+def apply_measure(measure: Measure, model: Reference, points: Points, groups: FeatureGroups) -> Relevance:
+    """Score the groups by a measure of the model as it is: categories by their levels, all others as they move."""
+    moving = [k for k in range(len(groups.columns)) if k not in groups.levels]
+    members = tuple(groups.columns[k] for k in moving)
+    found = None
+    if any(len(columns) > 1 for columns in members):
+        found = measure.group_relevance(model, points, members)
+    elif members:  # groups of one column each, whatever their names, are the features themselves
+        found = measure.relevance(model, points)
+        if len(members) < points.inputs.n_features:
+            single = [columns[0] for columns in members]
+            found = found.map(lambda values: values[..., single])
+    if not groups.levels:
+        assert found is not None
+        return found
+    categories = {k: measure.category_relevance(model, points, levels) for k, levels in groups.levels.items()}
 
+    def merge(part: Callable[[Relevance], np.ndarray]) -> np.ndarray:
+        """Put a part of the scores of both kinds of groups in the order of all groups."""
+        columns = {k: part(each) for k, each in categories.items()}
+        if found is not None:
+            columns |= dict(zip(moving, part(found).T, strict=True))
+        return np.column_stack([columns[k] for k in sorted(columns)])
 
-def per_unit(units: Units) -> str:
-    """How the units of a score that is a rate are written."""
-    return "per standard deviation of the feature" if units == "sd" else "per unit of the feature"
+    first = next(iter(categories.values())) if found is None else found
+    units = first.units
+    for each in categories.values():
+        units = units if each.units in units else f"{units}, of categories {each.units}"
+    terms = {name: merge(operator.methodcaller("term", name)) for name in first.terms}
+    return replace(first, values=merge(operator.attrgetter("values")), units=units, terms=terms)

@@ -44,11 +44,16 @@ def relevance_bars(ranking: Ranking, *, features: Sequence[int | str] | None = N
         ax.margins(x=0.12)
     if ranking.draws is not None:
         ax.hlines(places, *ranking.interval()[chosen].T, color=INK, linewidth=1.5, label="90 % interval")
-    ax.set_yticks(places, [_label(ranking, j) for j in chosen])
+    labels = [short(ranking.names[j]) + ("" if ranking.is_used(j) else f" ({NOT_USED})") for j in chosen]
+    ax.set_yticks(places, labels)
     ax.invert_yaxis()
     ax.set_xlim(left=0)
     ax.set_xlabel(f"{meaning(ranking.measure)}, {ranking.units}")
-    title = ranking.measure + (_hidden(ranking, len(chosen)) if features is None else "")
+    title = ranking.measure
+    if features is None and len(chosen) == ranking.n_shown < len(ranking.names):
+        title += f" ({others_not_used(len(ranking.names) - len(chosen))})"
+    elif features is None and len(chosen) < len(ranking.names):
+        title += f" (the first {len(chosen)} of {len(ranking.names)})"
     has_legend = bool(ranking.terms) or ranking.draws is not None
     ax.set_title(title, pad=ROOM_FOR_LEGEND if has_legend else None)
     if has_legend:  # between title and bars: these leave no corner free where the last ones are long
@@ -98,19 +103,6 @@ def _draw_points(ax: Axes, ranking: Ranking, j: int) -> None:
     members = ranking.details.get("groups", {}).get(ranking.names[j], ())
     ax.set_xlabel(short(ranking.names[j]) + (" (first principal coordinate)" if len(members) > 1 else ""))
     ax.spines[["top", "right"]].set_visible(False)
-
-
-def _label(ranking: Ranking, j: int) -> str:
-    return short(ranking.names[j]) if ranking.is_used(j) else f"{short(ranking.names[j])} ({NOT_USED})"
-
-
-def _hidden(ranking: Ranking, n_shown: int) -> str:
-    """The part of the title that counts the features without a bar."""
-    if n_shown == len(ranking.names):
-        return ""
-    if n_shown == ranking.n_shown:
-        return f" ({others_not_used(len(ranking.names) - n_shown)})"
-    return f" (the first {n_shown} of {len(ranking.names)})"
 
 
 def _choose(ranking: Ranking, features: Sequence[int | str] | None, most: int) -> list[int]:

@@ -18,23 +18,12 @@ KEPT_ROWS = 10_000
 
 @dataclass(frozen=True, eq=False)
 class RankedPoints:
-    """The points of a ranking.
+    """The points of a ranking."""
 
-    Parameters
-    ----------
-    points : Points
-        The points in this process, which have pointwise scores.
-    rows : array (n,)
-        Their numbers among the rows that were given.
-    is_sample : bool
-        Whether they were drawn at random.
-    full_data : row source or None
-        All rows of a dask collection, where the points are only a part of those that scores are averaged over.
-    """
-
-    points: Points
-    rows: np.ndarray
-    is_sample: bool
+    points: Points  # in this process; they have pointwise scores
+    rows: np.ndarray  # their numbers among the rows that were given, (n,)
+    is_sample: bool  # whether they were drawn at random
+    # All rows of a dask collection, where scores are averaged over more than the points.
     full_data: cluster.ClusterRows | None = None
 
     @classmethod
@@ -43,7 +32,11 @@ class RankedPoints:
         source = _source(inputs, X)
         is_count = np.ndim(points) == 0
         if source is None:
-            table = _read_table(inputs, X)
+            if X is None or (type(X) is np.ndarray and same_rows(X, inputs.X)):  # checked when the model was fitted
+                table = inputs.training_points.table
+            else:
+                table, names = read_features(X)
+                inputs.check(names, table.shape[1])
             rows = _choose_rows(points, len(table), seed)
             numbers = np.arange(len(table)) if rows is None else rows
             return cls(inputs.points(table, rows), numbers, is_sample=rows is not None and is_count)
@@ -57,9 +50,12 @@ class RankedPoints:
         numbers = np.arange(source.n) if kept is None else kept
         ascending, back = np.unique(numbers, return_inverse=True)
         taken = source.take(ascending).take(back)
-        is_sample = kept is not None and is_count
-        full_data = source if chosen is None else None
-        return cls(inputs.points(taken.X, size=taken.size), numbers, is_sample=is_sample, full_data=full_data)
+        return cls(
+            inputs.points(taken.X, size=taken.size),
+            numbers,
+            is_sample=kept is not None and is_count,
+            full_data=source if chosen is None else None,
+        )
 
     @property
     def n_scored(self) -> int:
@@ -83,14 +79,6 @@ def _source(inputs: Inputs, X: Any) -> cluster.ClusterRows | None:
         return source.read_as(**inputs.source.reading.chunking)
     n_train = 1 if inputs.X is None else len(inputs.X)
     return source.read_as(n_columns=max(n_train, source.reading.n_columns))
-
-
-def _read_table(inputs: Inputs, X: Any) -> np.ndarray:
-    if X is None or (type(X) is np.ndarray and same_rows(X, inputs.X)):  # which was checked when the model was fitted
-        return inputs.training_points.table
-    values, names = read_features(X)
-    inputs.check(names, values.shape[1])
-    return values
 
 
 def _choose_rows(points: Any, n: int, seed: int) -> np.ndarray | None:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy
 
 from gpsift._utils.progress import track
-from gpsift._utils.rows import Rows
+from gpsift._utils.rows import Rows, Totals
 from gpsift._utils.threads import blas_threads_for
 from gpsift._utils.warnings import warn
 from gpsift.reference.base import Reference
@@ -22,17 +22,19 @@ from gpsift.reference.ensemble import Ensemble, members_of
 from gpsift.reference.inputs import Inputs
 from gpsift.reference.lookup import as_reference
 from gpsift.relevance.ard import ARD
-from gpsift.relevance.dask import aggregate_scores
 from gpsift.relevance.derivative import Derivative
-from gpsift.relevance.feature_groups import FeatureGroups, apply_measure, group_coordinates, score_groups
+from gpsift.relevance.feature_groups import FeatureGroups, group_coordinates
 from gpsift.relevance.intervals import draw_scores
 from gpsift.relevance.kl import KL
-from gpsift.relevance.measure import Measure, Relevance
+from gpsift.relevance.measure import Measure, apply_measure, score_groups
 from gpsift.relevance.points import RankedPoints
-from gpsift.relevance.ranking import Ranking, ScoreDraws
+from gpsift.relevance.ranking import Ranking
 from gpsift.relevance.rate import RATE
 from gpsift.relevance.var import VAR
 from gpsift.version import __version__
+
+if TYPE_CHECKING:
+    from gpsift.reference.dask import ClusterRows
 
 NOTHING_EXPLAINED = (
     "The model does not predict better than no inputs at all, or not by more than fitting noise would give "
@@ -96,22 +98,37 @@ def rank(
     >>> [ranking.names[j] for j in ranking.order][0]
     'x1'
     """
-    model = as_reference(model)
-    measure = get_measure(measure)
+    model, measure = as_reference(model), get_measure(measure)
     _check_aggregate(aggregate)
     read = RankedPoints.read(model.inputs, X, points, seed, measure)
-    if intervals and read.full_data is not None and not isinstance(model, Ensemble):
+    scored, rows = read.points, read.full_data
+    if intervals and rows is not None and not isinstance(model, Ensemble):
         raise ValueError("`intervals` looks at rows in memory; pass some of them as `X`, such as `X.head(1000)`.")
-    feature_groups = FeatureGroups.read(groups, categorical, read.points.inputs)
+    feature_groups = FeatureGroups.read(groups, categorical, scored.inputs)
     if model.explains is False:
         warn(NOTHING_EXPLAINED)
-    scoring = _Scoring(model, measure, read, feature_groups, aggregate)
-    found = scoring.relevances()
+
+    members = members_of(model)
+    with blas_threads_for(len(scored) if scored.inputs.X is None else len(scored.inputs.X)):
+        found = [score_groups(measure, each, scored, feature_groups) for each in track(members, len(members))]
     first = found[0]
     for message in first.notices:
         warn(message)
-    scores = scoring.scores(found)
+
     is_pointwise = first.values.ndim == 2
+    if is_pointwise and rows is not None:
+        scores = [
+            aggregate_over_rows(rows, partial(_score_rows, measure, _without_rows(each), feature_groups), aggregate)
+            for each in track(members, len(members))
+        ]
+    else:
+        scores = [aggregate_over_points(each.values, aggregate) for each in found]
+
+    draw_scores_later = None  # for points in memory; an ensemble has draws
+    if rows is None and not isinstance(model, Ensemble):
+        aggregated = partial(aggregate_over_points, aggregate=aggregate)
+        draw_scores_later = partial(draw_scores, model, measure, scored, feature_groups, aggregated, seed)
+
     used, slopes = _used_groups(model, feature_groups)
     ranking = Ranking(
         measure=measure.label,
@@ -119,7 +136,7 @@ def rank(
         pointwise=_average([each.values for each in found]) if is_pointwise else None,
         names=feature_groups.names,
         units=first.units,
-        points=group_coordinates(read.points, feature_groups.columns),
+        points=group_coordinates(scored, feature_groups.columns),
         rows=read.rows,
         terms={name: _average([each.terms[name] for each in found]) for name in first.terms},
         details={
@@ -128,63 +145,57 @@ def rank(
             "seed": seed if read.is_sample else None,
             **first.details,
             "versions": versions(),
-            **_details_of_groups(feature_groups, read.points.inputs, groups),
+            **_details_of_groups(feature_groups, scored.inputs, groups),
         },
         draws=np.array(scores) if isinstance(model, Ensemble) else None,
         used=used,
         slopes=slopes,
-        draw_scores=scoring.draw_scores(seed),
+        draw_scores=draw_scores_later,
     )
     return ranking.with_intervals() if intervals else ranking
 
 
+def aggregate_over_points(values: np.ndarray, aggregate: str | float) -> np.ndarray:
+    """Aggregate the scores of points, (n, p), to one for each group; those of the whole model, (p,), are so already."""
+    if values.ndim == 1:
+        return values
+    if isinstance(aggregate, str):
+        return values.mean(axis=0) if aggregate == "mean" else values.max(axis=0)
+    return np.quantile(values, aggregate, axis=0)
+
+
+def aggregate_over_rows(
+    source: ClusterRows, score_rows: Callable[[Rows], np.ndarray], aggregate: str | float
+) -> np.ndarray:
+    """Aggregate the scores of all rows of a dask collection; `score_rows` gives those of a chunk, (n, p)."""
+    if not isinstance(aggregate, str):
+        raise ValueError(
+            f"A quantile, aggregate={aggregate!r}, needs the scores of all rows at once, and these are rows of a dask "
+            'collection. Use "mean" or "max", or some of the rows: `rank(..., points=10_000)`.'
+        )
+    found = source.map_reduce(partial(score_sums, score_rows))
+    return found.total / found.n if aggregate == "mean" else found.largest
+
+
 @dataclass(frozen=True, eq=False)
-class _Scoring:
-    """A measure, the model, points and groups that it scores, and how the scores of the points become one."""
+class ScoreSums(Totals):
+    """Sum and largest of the pointwise scores of n rows, (p,) each."""
 
-    model: Reference | Ensemble
-    measure: Measure
-    read: RankedPoints
-    groups: FeatureGroups
-    aggregate: str | float
+    n: int
+    total: np.ndarray
+    largest: np.ndarray
 
-    def relevances(self) -> list[Relevance]:
-        """Score the points, for each member of an ensemble."""
-        points, X = self.read.points, self.read.points.inputs.X
-        with blas_threads_for(len(points) if X is None else len(X)):
-            return [score_groups(self.measure, each, points, self.groups) for each in self._members()]
+    def __add__(self, other: Self) -> Self:
+        return type(self)(self.n + other.n, self.total + other.total, np.maximum(self.largest, other.largest))
 
-    def scores(self, found: Sequence[Relevance]) -> list[np.ndarray]:
-        """Aggregate the scores over the points, or compute and aggregate those of all rows of a dask collection."""
-        if found[0].values.ndim == 1:
-            return [each.values for each in found]
-        rows = self.read.full_data
-        if rows is None:
-            return [self.aggregated(each.values) for each in found]
-        return [
-            aggregate_scores(rows, partial(_score_rows, self.measure, _without_rows(each), self.groups), self.aggregate)
-            for each in self._members()
-        ]
 
-    def draw_scores(self, seed: int) -> Callable[[], ScoreDraws] | None:
-        """Return the function that scores other hyperparameters, for points in memory; an ensemble needs none."""
-        if self.read.full_data is not None or isinstance(self.model, Ensemble):
-            return None
-        return partial(draw_scores, self.model, self.measure, self.read.points, self.groups, self.aggregated, seed)
-
-    def aggregated(self, pointwise: np.ndarray) -> np.ndarray:
-        """The scores of points as one for each group."""
-        if isinstance(self.aggregate, str):
-            return pointwise.mean(axis=0) if self.aggregate == "mean" else pointwise.max(axis=0)
-        return np.quantile(pointwise, self.aggregate, axis=0)
-
-    def _members(self) -> Iterator[Reference]:
-        members = members_of(self.model)
-        return track(members, len(members))
+def score_sums(score_rows: Callable[[Rows], np.ndarray], rows: Rows) -> ScoreSums:
+    """Sum the scores of a chunk of rows. The name is the title of the pass in dask's dashboard."""
+    values = score_rows(rows)
+    return ScoreSums(len(values), values.sum(axis=0), values.max(axis=0))
 
 
 def _score_rows(measure: Measure, model: Reference, groups: FeatureGroups, rows: Rows) -> np.ndarray:
-    """Score a chunk of rows where it is."""
     return apply_measure(measure, model, model.inputs.points(rows.X, size=rows.size), groups).values
 
 
@@ -212,7 +223,7 @@ def _details_of_groups(
         columns = dict(zip(scored.names, scored.columns, strict=True))
         details["groups"] = {name: tuple(inputs.names[j] for j in columns[name]) for name in groups}
     if scored.levels:
-        details["levels"] = dict(scored.n_levels)
+        details["levels"] = {scored.names[k]: len(each.shares) for k, each in scored.levels.items()}
     return details
 
 
@@ -238,7 +249,7 @@ def _check_aggregate(aggregate: Any) -> None:
 
 
 class MeasureName(StrEnum):
-    """The names of the measures; each stands for the measure with its default choices."""
+    """The names of the measures with their default choices."""
 
     KL = "kl"
     VAR = "var"

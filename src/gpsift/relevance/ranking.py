@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -64,15 +64,11 @@ class Ranking(Serializable):
         Their row numbers in the X that was given.
     details : mapping
         How the ranking was made: aggregate, seed, versions and what the measure reports of itself.
-    effect_shares : array (p,) or None
-        The scores of `VAR` as parts of their sum.
     draws : array (s, p) or None
-        The scores of each draw of the hyperparameters: where the model itself was drawn, `scores` is their mean; where
-        intervals were asked for at once, they are around `scores`, computed for the first of them and predicted from
-        these for the others. Otherwise `interval` and the probabilities of ranks make them when they are needed, and
-        `with_intervals` gives a ranking that has them.
+        The scores of each draw of the hyperparameters. Where the model itself was drawn, `scores` is their mean. Where
+        intervals were asked for, the first of them are computed, and the others are predicted from these.
     k_hat : float or None
-        How far to trust draws that intervals were asked for: up to 0.7. Beyond, `NUTS()` is the way to them.
+        How far to trust draws that intervals were asked for: up to 0.7. Beyond, use `NUTS()`.
     used : array (p,) of bool, or None
         Which features the model uses; the others were switched off, and their scores are exactly 0. None where the
         model uses all of them, as far as is known.
@@ -80,8 +76,7 @@ class Ranking(Serializable):
         For features that are not used the steepest slope of the log evidence as they enter, in standard deviations
         under noise; minus infinity where it is not known. It decides the order of those without a score.
     draw_scores : callable or None
-        Makes `draws` and `k_hat` when an interval is asked for. It holds the model, and is lost on the way through a
-        file or to another process.
+        Makes `draws` and `k_hat` when an interval is asked for. It holds the model, and is not stored or pickled.
     """
 
     measure: str
@@ -132,7 +127,7 @@ class Ranking(Serializable):
 
     @property
     def n_shown(self) -> int:
-        """Number of features, from the first in the order, that tables list: those used and those that came close."""
+        """Number of features that tables list, in their order: those used and those that came close."""
         return len(self.names) if self.used is None else int(self.used.sum()) + len(self.close)
 
     @property
@@ -158,9 +153,9 @@ class Ranking(Serializable):
     @property
     def shares(self) -> Mapping[str, np.ndarray]:
         """How much of each feature's squared relevance is in each of `terms`, averaged over the points, (p,) each."""
-        total = sum(values.sum(axis=0) for values in self.terms.values())
-        safe = np.where(total > 0, total, 1.0)
-        return {name: values.sum(axis=0) / safe for name, values in self.terms.items()}
+        sums = {name: values.sum(axis=0) for name, values in self.terms.items()}
+        total = sum(sums.values())
+        return {name: each / np.where(total > 0, total, 1.0) for name, each in sums.items()}
 
     @property
     def mean_shares(self) -> np.ndarray | None:
@@ -175,8 +170,8 @@ class Ranking(Serializable):
         """Each score as a part of the sum of all, (p,), for mean scores by VAR; None for others, no variances.
 
         They estimate the total effects of the features beside one another. For independent features without
-        interactions these are parts of the variance of the predicted mean; interactions are counted for every feature
-        that has a part in them, and of what correlated features can say in each other's place, none has it.
+        interactions these are parts of the variance of the predicted mean. An interaction counts for every feature in
+        it; variance that correlated features share counts for none of them.
         """
         if not self.measure.startswith("VAR(") or self.details.get("aggregate", "mean") != "mean":
             return None
@@ -188,8 +183,8 @@ class Ranking(Serializable):
     def interval(self, level: float = LEVEL) -> np.ndarray:
         """Central interval of each score over the draws of the hyperparameters, (p, 2); the score itself is in it.
 
-        A score of the fit that is beyond an end is taken for the end. Where there are no draws yet they are made now,
-        for the price of a fit or two, and remembered.
+        A score of the fit that is beyond an end is taken for the end. Draws that are not there yet are made now, in the
+        time of a fit or two, and kept.
         """
         return interval_with(self.scores, self.known_draws, level)
 
@@ -224,6 +219,11 @@ class Ranking(Serializable):
     def of_columns(self, columns: Sequence[int], names: Sequence[str]) -> Ranking:
         """Return the ranking of some of the features alone, under other names."""
         chosen = list(columns)
+
+        def draw_scores() -> ScoreDraws:
+            scores, k_hat = self._drawn_scores
+            return ScoreDraws(scores[:, chosen], k_hat)
+
         return replace(
             self,
             names=tuple(names),
@@ -234,12 +234,8 @@ class Ranking(Serializable):
             draws=None if self.draws is None else self.draws[:, chosen],
             used=None if self.used is None else self.used[chosen],
             slopes=None if self.slopes is None else self.slopes[chosen],
-            draw_scores=None if self.draw_scores is None else partial(self._draw_scores_of, chosen),
+            draw_scores=None if self.draw_scores is None else draw_scores,
         )
-
-    def _draw_scores_of(self, columns: Sequence[int]) -> ScoreDraws:
-        scores, k_hat = self._drawn_scores
-        return ScoreDraws(scores[:, columns], k_hat)
 
     # How it is shown
 
@@ -297,8 +293,8 @@ class Ranking(Serializable):
 def interval_with(value: np.ndarray, draws: np.ndarray, level: float) -> np.ndarray:
     """Return the central interval of draws (s, p), extended to the value (p,) where that is beyond an end; (p, 2).
 
-    The value is that of a fit, which has a stronger prior than the draws around it and may have switched a feature off.
-    It is something that the data allow, too.
+    The value is that of a fit, which has a stronger prior than the draws around it and may have switched a feature off:
+    the data allow it, too.
 
     >>> interval_with(np.array([0.0, 2.5]), np.array([[1.0, 2.0], [2.0, 3.0], [3.0, 4.0]]), level=1.0)
     array([[0., 3.],

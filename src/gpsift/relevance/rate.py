@@ -1,4 +1,4 @@
-r"""The RATE measure: how much the linear effect of a feature tells about those of the others.
+r"""The RATE measure: how much knowing the linear effect of a feature changes those of the others.
 
 The effect-size analogue of a function f at the points is its least-squares coefficients, beta = X^+ f with centred and
 standardised columns; given the posterior of f they are normal, with mean mu and covariance Omega = Lambda^-1. A feature
@@ -33,10 +33,11 @@ from gpsift._utils.validation import constant_columns
 from gpsift.likelihoods.distributions import log1p_excess
 from gpsift.reference.base import Reference
 from gpsift.reference.inputs import Points
-from gpsift.relevance.measure import Groups, Measure, Relevance, feature_scale
+from gpsift.relevance.feature_groups import Groups, feature_scale
+from gpsift.relevance.measure import Measure, Relevance
 
 # Singular values of the standardised columns below this share of the largest are linear dependence: a correlation
-# matrix with a condition number of 1e12 has no inverse worth the name.
+# matrix with a condition number of 1e12 has no usable inverse.
 DEPENDENT = 1e-6
 # Columns with a smaller part in every dependence are not named as members of one.
 NAMEABLE = 1e-4
@@ -88,95 +89,73 @@ class RATE(Measure):
         if len(points) < 2:
             raise ValueError("RATE fits a line through the function at the points; it needs at least two of them.")
         varies = ~constant_columns(points.X) & (feature_scale(points, "sd") > 0)
-        columns = Columns.of(points.X, varies)
-        kld = centrality(*effect_sizes(columns, *reference.joint(points)), groups)
-        total = kld.sum()
-        dependent = {block: tuple(points.inputs.names[j] for j in block) for block in columns.dependent}
+        U, pseudo_inverse, tied = reduce_columns(points.X, varies)
+        kld = centrality(*effect_sizes(U, pseudo_inverse, *reference.joint(points)), groups)
+        total, rank = kld.sum(), U.shape[1]
+        dependent = {block: tuple(points.inputs.names[j] for j in block) for block in tied}
         apart = [names for block, names in dependent.items() if not any(set(block) <= set(group) for group in groups)]
         notices = []
         if apart:
-            notices.append(_dependence(apart, columns.rank, int(varies.sum()), len(points)))
+            notices.append(_dependence(apart, rank, int(varies.sum()), len(points)))
         if not total > 0:
             notices.append("No coefficient tells RATE anything about another one: all scores are 0.")
         return Relevance(
             kld / total if total > 0 else kld,
             "share of the total",
-            details={"rank": columns.rank, "dependent": tuple(dependent.values())},
+            details={"rank": rank, "dependent": tuple(dependent.values())},
             notices=tuple(notices),
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Columns:
-    """Centred and standardised columns Z = U S V^T in the range of their singular value decomposition.
+def reduce_columns(X: np.ndarray, varies: np.ndarray) -> tuple[np.ndarray, np.ndarray, Groups]:
+    """Decompose the centred and standardised columns, Z = U S V^T, in their range of dimension r.
 
-    Attributes
-    ----------
-    U : array (n, r)
-    pseudo_inverse : array (p, r)
-        V S^-1, with rows of zeros for columns that do not vary.
-    dependent : tuple of tuples of int
-        Columns that are linear combinations of one another.
+    Returned are U (n, r), V S^-1 (p, r), with rows of zeros for columns that do not vary, and sets of columns that are
+    linear combinations of one another.
     """
-
-    U: np.ndarray
-    pseudo_inverse: np.ndarray
-    dependent: tuple[tuple[int, ...], ...]
-
-    @property
-    def rank(self) -> int:
-        return self.U.shape[1]
-
-    @classmethod
-    def of(cls, X: np.ndarray, varies: np.ndarray) -> Columns:
-        Z = X[:, varies] - X[:, varies].mean(axis=0)
-        # In units of their standard deviations: minimum-norm coefficients of dependent columns depend on the units.
-        U, s, Vt = np.linalg.svd(Z / Z.std(axis=0), full_matrices=False)
-        rank = int(np.sum(s > DEPENDENT * s[0])) if s.size else 0
-        V = np.zeros((X.shape[1], rank))
-        V[varies] = Vt[:rank].T
-        return cls(U[:, :rank], V / s[:rank], _dependent_columns(V, np.flatnonzero(varies)))
+    Z = X[:, varies] - X[:, varies].mean(axis=0)
+    # In units of their standard deviations: minimum-norm coefficients of dependent columns depend on the units.
+    U, s, Vt = np.linalg.svd(Z / Z.std(axis=0), full_matrices=False)
+    rank = int(np.sum(s > DEPENDENT * s[0])) if s.size else 0
+    V = Vt[:rank].T
+    # Tied columns are the blocks of the projection I - V V^T onto the null space.
+    _, labels = connected_components(np.abs(np.eye(len(V)) - V @ V.T) > NAMEABLE, directed=False)
+    blocks = [tuple(np.flatnonzero(varies)[labels == label].tolist()) for label in np.unique(labels)]
+    pseudo_inverse = np.zeros((X.shape[1], rank))
+    pseudo_inverse[varies] = V / s[:rank]
+    return U[:, :rank], pseudo_inverse, tuple(block for block in blocks if len(block) > 1)
 
 
-def effect_sizes(columns: Columns, mean: np.ndarray, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def effect_sizes(
+    U: np.ndarray, pseudo_inverse: np.ndarray, mean: np.ndarray, covariance: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Posterior mean (p,) of beta = X^+ f, and a root (p, q) of its covariance of full column rank q."""
-    U = columns.U
     variances, directions = np.linalg.eigh(U.T @ covariance @ U)
     unknown = variances > KNOWN * max(variances.max(initial=0.0), 0.0)
     root = directions[:, unknown] * np.sqrt(variances[unknown])
-    return columns.pseudo_inverse @ (U.T @ mean), columns.pseudo_inverse @ root
+    return pseudo_inverse @ (U.T @ mean), pseudo_inverse @ root
 
 
 def centrality(mean: np.ndarray, root: np.ndarray, groups: Sequence[Sequence[int]]) -> np.ndarray:
     """KLD of each group of coefficients, beta ~ N(mean, root root^T)."""
     basis, R = np.linalg.qr(root)
-    return np.array([_centrality_of_group(mean[list(G)], basis[list(G)], R) for G in groups])
-
-
-def _centrality_of_group(mean: np.ndarray, basis: np.ndarray, R: np.ndarray) -> float:
-    """KLD of the group's coefficients, beta_G = mean + basis g, g ~ N(0, R R^T) of full rank."""
-    left, cosines, right = np.linalg.svd(basis, full_matrices=False)
-    free = cosines > DEPENDENT
-    k, q = int(free.sum()), R.shape[0]
-    if k in (0, q):
-        return 0.0  # coefficients without any freedom tell nothing, and coefficients that are all there is tell no one
-    B = right[free].T  # the directions of g that beta_G sees
-    # Q C^T = R^T B has Omega = C C^T, and R^-1 B C = Q + E with E orthogonal to Q, so that T = E^T E: t is never the
-    # difference of lambda omega and 1.
-    Q, C_T = np.linalg.qr(R.T @ B)
-    E = solve_lower(R.T, B, transpose=True) @ C_T.T - Q
-    z = solve_lower(C_T.T, (left.T @ mean)[free] / cosines[free])
-    _, roots, axes = np.linalg.svd(E, full_matrices=False)
-    t = np.where(roots > UNCORRELATED, roots, 0.0) ** 2
-    return float(0.5 * (np.sum(log1p_excess(t)) + np.sum(t * (axes @ z) ** 2)))
-
-
-def _dependent_columns(V: np.ndarray, varying: np.ndarray) -> tuple[tuple[int, ...], ...]:
-    """Sets of columns tied by linear dependence: the blocks of the projection I - V V^T onto the null space."""
-    null = np.eye(varying.size) - V[varying] @ V[varying].T
-    _, labels = connected_components(np.abs(null) > NAMEABLE, directed=False)
-    blocks = [tuple(int(j) for j in varying[labels == label]) for label in np.unique(labels)]
-    return tuple(block for block in blocks if len(block) > 1)
+    kld = np.zeros(len(groups))
+    for number, group in enumerate(map(list, groups)):
+        # beta_G = mean_G + basis_G g, with g ~ N(0, R R^T) of full rank.
+        left, cosines, right = np.linalg.svd(basis[group], full_matrices=False)
+        free = cosines > DEPENDENT
+        if free.sum() in (0, R.shape[0]):
+            continue  # a group without any freedom says nothing of others, and one with all freedom has no others
+        B = right[free].T  # the directions of g that beta_G depends on
+        # Q C^T = R^T B has Omega = C C^T, and R^-1 B C = Q + E with E orthogonal to Q, so that T = E^T E: t is never
+        # the difference of lambda omega and 1.
+        Q, C_T = np.linalg.qr(R.T @ B)
+        E = solve_lower(R.T, B, transpose=True) @ C_T.T - Q
+        z = solve_lower(C_T.T, (left.T @ mean[group])[free] / cosines[free])
+        _, roots, axes = np.linalg.svd(E, full_matrices=False)
+        t = np.where(roots > UNCORRELATED, roots, 0.0) ** 2
+        kld[number] = 0.5 * (np.sum(log1p_excess(t)) + np.sum(t * (axes @ z) ** 2))
+    return kld
 
 
 def _dependence(blocks: Sequence[Sequence[str]], rank: int, n_varying: int, n_points: int) -> str:

@@ -3,35 +3,52 @@ r"""The VAR measure: how much the latent mean varies along a feature, given the 
 .. math::
     \mathrm{VAR}_{ij} = \mathrm{Var}_{t \sim p(x_j \mid x_{i,-j})} \, \mathrm{mean}(x_i \text{ with } x_{ij} := t)
 
-over what the data leave around the mean m_ij of the feature given the others, or over the normal conditional
-N(m_ij, s_j^2) of the paper (`nodes`); for a group of features over their joint conditional. A model with a latent
-function for each of several classes has the sum of their variances; what all classes share changes no prediction, and
-is not in their means. The nodes of a single feature are m_ij plus the same offsets for every row, which lets the
-squared exponential kernel take all of them from one matrix (`kernels.profiles`).
+for a group of features over their joint conditional. The values that a feature is set to, and their weights, are nodes
+around its mean m_ij given the others. Under the normal conditional N(m_ij, s_j^2) of the paper they are those of a
+quadrature, m_ij + s_j t_q (`NormalNodes`). They reach beyond data that are bounded or skewed: the outermost of 11 nodes
+are 5 conditional standard deviations away, a uniform variable ends at 1.7. Residuals of the training rows have sizes
+that do occur (`ResidualNodes`):
+
+.. math:: m_{ij} + r_{jq} , \qquad r_{jq} \text{ the mean of the q-th of Q equal slices of the sorted } x_{ij} - m_{ij}
+
+over the training rows i, each weighing as much as it has rows. A group takes the residuals of whole rows, which keep
+its columns together.
+
+A model with a latent function for each of several classes has the sum of their variances; what all classes share
+changes no prediction, and is not in their means. The nodes of a single feature are m_ij plus the same offsets for every
+row, which lets the squared exponential kernel take all of them from one matrix (`kernels.profiles`).
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
-from typing import Literal, get_args
+from typing import Literal, Self, get_args
 
 import numpy as np
 
 from gpsift._utils.progress import track
+from gpsift._utils.quadrature import gauss_hermite, gauss_hermite_product, normal_sobol
 from gpsift._utils.threads import threaded_map
 from gpsift.reference.base import Reference
-from gpsift.reference.inputs import Inputs, Points
-from gpsift.relevance.conditionals import COVARIANCES, Covariance, fit_conditionals
-from gpsift.relevance.measure import Groups, Levels, Measure, Relevance
-from gpsift.relevance.nodes import Nodes, NormalNodes, ResidualNodes
+from gpsift.reference.inputs import Points
+from gpsift.relevance.conditionals import COVARIANCES, Conditionals, Covariance, fit_conditionals
+from gpsift.relevance.feature_groups import Groups, Levels
+from gpsift.relevance.measure import Measure, Relevance
 
 Conditional = Literal["residuals", "normal"]
 CONDITIONALS: tuple[str, ...] = get_args(Conditional)
 N_NODES = {"residuals": 21, "normal": 11}
 # Of a group's nodes, this many are predicted at once.
 NODE_BLOCK = 2**13
+# A group's conditional is normal in several dimensions: a product rule of at most this many nodes, or this many Sobol
+# points (a power of 2).
+LARGEST_PRODUCT = 1500
+SOBOL_POWER = 10
+# Residuals of a group are those of at most this many rows, as many as there are Sobol points.
+MOST_RESIDUAL_ROWS = 2**SOBOL_POWER
 
 
 @dataclass(frozen=True)
@@ -88,36 +105,29 @@ class VAR(Measure):
         return self.group_relevance(reference, points, tuple((j,) for j in range(points.inputs.n_features)))
 
     def group_relevance(self, reference: Reference, points: Points, groups: Groups) -> Relevance:
-        nodes = self.nodes(points.inputs)
+        training = points.inputs.training_sample
+        conditional = self.conditional or ("normal" if training is None else "residuals")
+        conditionals = fit_conditionals(points.inputs.moments, self.covariance)
+        n_nodes = N_NODES[conditional] if self.n_nodes is None else int(self.n_nodes)
+        nodes: Nodes
+        if conditional == "normal":
+            nodes = NormalNodes(conditionals, n_nodes)
+        elif training is not None:
+            nodes = ResidualNodes.of(conditionals, training, n_nodes)
+        else:
+            raise ValueError(
+                f"{self.label} takes residuals of the training inputs, and this model has their moments only: it was "
+                "made from rows elsewhere by a version that kept none of them. Fit it again, or use "
+                'VAR(conditional="normal").'
+            )
         blocks = reference.blocks(len(points))
         if len(blocks) == 1:
             values = _variances(reference, points, nodes, groups)
         else:
             of_block = partial(_variances, reference, nodes=nodes, groups=groups)
             values = np.concatenate(threaded_map(of_block, [points.take(block) for block in blocks]))
-        details = {"conditional": self.conditional_of(points.inputs), **nodes.conditionals.details}
+        details = {"conditional": conditional, **conditionals.details}
         return Relevance(values, f"in squared units of {reference.mean_of}", details=details)
-
-    def conditional_of(self, inputs: Inputs) -> Conditional:
-        """The conditional that was chosen, or the default for a model with these inputs."""
-        if self.conditional is not None:
-            return self.conditional
-        return "normal" if inputs.training_sample is None else "residuals"
-
-    def nodes(self, inputs: Inputs) -> Nodes:
-        """The values that features are set to, for a model with these inputs."""
-        conditional = self.conditional_of(inputs)
-        conditionals = fit_conditionals(inputs.moments, self.covariance)
-        n_nodes = N_NODES[conditional] if self.n_nodes is None else int(self.n_nodes)
-        if conditional == "normal":
-            return NormalNodes(conditionals, n_nodes)
-        if inputs.training_sample is None:
-            raise ValueError(
-                f"{self.label} takes residuals of the training inputs, and this model has their moments only: it was "
-                "made from rows elsewhere by a version that kept none of them. Fit it again, or use "
-                'VAR(conditional="normal").'
-            )
-        return ResidualNodes.of(conditionals, inputs.training_sample, n_nodes)
 
     def category_relevance(self, reference: Reference, points: Points, levels: Levels) -> Relevance:
         moved = (points.with_values(X) for _, X, _ in levels.replacements(points.X))
@@ -166,3 +176,80 @@ def weighted_variance(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Variance along the last axis, around the mean: E[f^2] - E[f]^2 would cancel where f is nearly constant."""
     change = values - values[:, :1]  # exactly 0 where nothing varies
     return (change - (change @ weights)[:, None]) ** 2 @ weights
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes(ABC):
+    """Offsets from the conditional means, the same for every row, and their weights."""
+
+    conditionals: Conditionals
+
+    @abstractmethod
+    def of_feature(self, j: int) -> tuple[np.ndarray, np.ndarray]:
+        """Offsets of a feature and their weights, (q,) each."""
+
+    @abstractmethod
+    def of_group(self, group: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+        """Offsets of several features that move together, (q, k), and their weights, (q,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class NormalNodes(Nodes):
+    """Gauss-Hermite quadrature under the normal conditional."""
+
+    n_nodes: int
+
+    def of_feature(self, j: int) -> tuple[np.ndarray, np.ndarray]:
+        nodes, weights = gauss_hermite(self.n_nodes)
+        return self.conditionals.sd[j] * nodes, weights
+
+    def of_group(self, group: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+        if self.n_nodes ** len(group) <= LARGEST_PRODUCT:
+            nodes, weights = gauss_hermite_product(len(group), self.n_nodes)
+        else:
+            nodes = normal_sobol(len(group), SOBOL_POWER)
+            weights = np.full(len(nodes), 1.0 / len(nodes))
+        return nodes @ self.conditionals.root(group).T, weights
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualNodes(Nodes):
+    """Quantiles of the residuals of a feature, given the others, at the training rows; made by `ResidualNodes.of`."""
+
+    X: np.ndarray  # training inputs, (n, p)
+    quantiles: np.ndarray  # (q, p)
+    weights: np.ndarray  # (q,)
+
+    @classmethod
+    def of(cls, conditionals: Conditionals, X: np.ndarray, n_nodes: int) -> Self:
+        """Compute the residuals at the rows of X; there are no more nodes than rows."""
+        return cls(conditionals, X, *slice_means(X - conditionals.mean(X), n_nodes))
+
+    def of_feature(self, j: int) -> tuple[np.ndarray, np.ndarray]:
+        return self.quantiles[:, j], self.weights
+
+    def of_group(self, group: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+        residuals = self.X[:, list(group)] - self.conditionals.mean_of_group(self.X, group)
+        chosen = spread_rows(residuals / self.conditionals.sd[list(group)], MOST_RESIDUAL_ROWS)
+        return residuals[chosen], np.full(len(chosen), 1.0 / len(chosen))
+
+
+def slice_means(values: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Means of equal slices of each sorted column, (q, p): quantiles that keep the mean, and nearly all of the spread.
+
+    There are `most` slices, or one for each row where these are fewer; beside them the part of the rows in each, (q,).
+    Quantiles in the middle of slices, and nodes that are stretched by what slices lose of the variance, are no better.
+    """
+    n = len(values)
+    edges = np.rint(np.linspace(0, n, min(most, n) + 1)).astype(int)
+    sizes = np.diff(edges)
+    return np.add.reduceat(np.sort(values, axis=0), edges[:-1], axis=0) / sizes[:, None], sizes / n
+
+
+def spread_rows(values: np.ndarray, most: int) -> np.ndarray:
+    """Choose rows that represent all: each of them, or `most` evenly spaced ones along the longest axis."""
+    n = len(values)
+    if n <= most:
+        return np.arange(n)
+    axis = np.linalg.eigh(values.T @ values)[1][:, -1]
+    return np.argsort(values @ axis, kind="stable")[(2 * np.arange(most) + 1) * n // (2 * most)]

@@ -146,7 +146,7 @@ def test_whole_model_measures_and_joint_ones(both):
 
 def test_intervals_of_rows_elsewhere_are_refused_before_they_are_scored(both, monkeypatch):
     _, there = both
-    monkeypatch.setattr("gpsift.relevance.feature_groups.apply_measure", None)
+    monkeypatch.setattr("gpsift.relevance.measure.apply_measure", None)
     with pytest.raises(ValueError, match=r"`intervals` looks at rows in memory.*X.head"):
         gs.rank(there, intervals=True)
 

@@ -36,10 +36,7 @@ class Partition:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """How a partition is read: in chunks, each of which is transformed when it is read.
-
-    So a transformation such as standardisation makes no second copy of the data.
-    """
+    """How a partition is read: in chunks, each of which is transformed when it is read, without a copy of all."""
 
     n_columns: int  # of the matrices that are made for a chunk
     chunk_bytes: int = CHUNK_BYTES  # that one of these matrices may take
@@ -58,8 +55,13 @@ class Reading:
     def read(self, X: Any, y: Any = None, noise_var: Any = None, size: Any = None) -> Rows:
         """A partition as rows in the user's units."""
         values, _ = feature_values(X, "X")
-        columns = ((y, "y"), (noise_var, "noise_var"), (size, self.size_name))
-        return Rows(values, *(_column(column, len(values), name) for column, name in columns))
+        columns = {"y": y, "noise_var": noise_var, self.size_name: size}
+        for name, column in columns.items():
+            if isinstance(column, float):
+                columns[name] = np.full(len(values), column)
+            elif column is not None:
+                columns[name] = target_values(column, name)
+        return Rows(values, *columns.values())
 
     def made(self, rows: Rows) -> Rows:
         return rows if self.transform is None else self.transform(rows)
@@ -110,7 +112,7 @@ class ClusterRows:
         return one_pass
 
     def single_chunk(self) -> Self:
-        return self  # a partition is visited in chunks, which have to fit into the memory of whoever has it
+        return self  # chunks of a partition have to fit into the memory of the process that has it
 
     def sample(self, size: int, seed: int) -> Rows:
         if size >= self.n:
@@ -124,13 +126,8 @@ class ClusterRows:
         for partition, start, first, last in zip(self.partitions, self._starts, edges, edges[1:], strict=False):
             if last > first:
                 one_pass.add(_rows_of_partition, which[first:last] - start, *partition.tables)
-        return _stacked(one_pass.results())
-
-
-def _column(values: Any, n: int, name: str) -> np.ndarray | None:
-    if values is None:
-        return None
-    return np.full(n, values) if isinstance(values, float) else target_values(values, name)
+        parts = [(part.X, part.y, part.noise_var, part.size) for part in one_pass.results()]
+        return Rows(*(None if some[0] is None else np.concatenate(some) for some in zip(*parts, strict=True)))
 
 
 def _total_of_partition(carried: tuple[Callable[[Rows], T], Reading], *tables: Any) -> T:
@@ -148,14 +145,6 @@ def _joined_in_partition(
 
 def _rows_of_partition(reading: Reading, which: np.ndarray, *tables: Any) -> Rows:
     return reading.made(reading.read(*tables).take(which))
-
-
-def _stacked(parts: Sequence[Rows]) -> Rows:
-    def stacked(name: str) -> np.ndarray | None:
-        pieces = [getattr(part, name) for part in parts]
-        return None if pieces[0] is None else np.concatenate(pieces)
-
-    return Rows(stacked("X"), stacked("y"), stacked("noise_var"), stacked("size"))
 
 
 # Sums that are added by one task.
@@ -223,7 +212,9 @@ class Pass:
                 return list(dask.compute(*wanted))
             advance = stack.enter_context(task_bar(self.title, len(self._tasks), transient=True))
             if client is None:
-                stack.enter_context(_count_tasks({task.key for task in self._tasks}, advance))
+                keys = {task.key for task in self._tasks}
+                callback = dask_module("dask.callbacks").Callback
+                stack.enter_context(callback(posttask=lambda key, *_: advance() if key in keys else None))
                 return list(dask.compute(*wanted))
             futures = client.compute(list(wanted))
             # Not kept in a list: a result whose sum is made may go.
@@ -247,16 +238,6 @@ def _sum(*found: Any) -> Any:
     return functools.reduce(operator.add, found)
 
 
-def _count_tasks(keys: set[Any], advance: Callable[[], None]) -> Any:
-    """Return a context in which every finished task of dask's local schedulers advances the bar."""
-
-    def finished(key: Any, *_: Any) -> None:
-        if key in keys:
-            advance()
-
-    return dask_module("dask.callbacks").Callback(posttask=finished)
-
-
 def read_collections(
     X: Any, y: Any = None, noise_var: Any = None, size: Any = None, *, size_name: str = "size"
 ) -> ClusterRows:
@@ -267,13 +248,17 @@ def read_collections(
     Partitions may be of any size; those of the others are made those of X.
     """
     fields = {"X": X, "y": y, "noise_var": noise_var, size_name: size}
-    numbers = {name: _number(fields[name], name) for name in ("noise_var", size_name) if np.ndim(fields[name]) == 0}
+    numbers = {
+        name: None if fields[name] is None else float(read_target(np.array([fields[name]]), 1, name=name)[0])
+        for name in ("noise_var", size_name)
+        if np.ndim(fields[name]) == 0
+    }
     given = {name: values for name, values in fields.items() if values is not None and name not in numbers}
     for name, values in given.items():
         _refuse_unreadable(values, name)
+        # When a frame is computed, dask may read small files together: it may then have other partitions.
+        given[name] = values if hasattr(values, "chunks") else values.optimize()
     is_frame = hasattr(X, "columns")
-    # What dask makes of a frame when it is computed may have other partitions: small files are read together.
-    given = {name: values if hasattr(values, "chunks") else values.optimize() for name, values in given.items()}
     if X.ndim != 2:
         raise ValueError(f"`X` must be 2-d (rows, features), got {X.ndim} dimension(s): pass a frame or 2-d array.")
     names = tuple(str(column) for column in X.columns) if is_frame else None
@@ -295,10 +280,6 @@ def read_collections(
         if n > 0
     ]
     return ClusterRows(partitions, names, Reading(n_features, size_name=size_name), held=given)
-
-
-def _number(value: Any, name: str) -> float | None:
-    return None if value is None else float(read_target(np.array([value]), 1, name=name)[0])
 
 
 def _refuse_unreadable(values: Any, name: str) -> None:

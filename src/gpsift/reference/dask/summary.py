@@ -110,7 +110,7 @@ class Values(Totals):
 
     @classmethod
     def of(cls, X: np.ndarray, most: int) -> Self:
-        # A look at some rows first: sorting all of them for nothing is what would take long.
+        # Some rows are sorted first: sorting all rows of a column with many values would take long.
         few = (len(np.unique(column[: 10 * most])) <= most for column in X.T)
         columns = zip(X.T, few, strict=True)
         return cls(most, tuple(_few(np.unique(column), most) if is_few else None for column, is_few in columns))

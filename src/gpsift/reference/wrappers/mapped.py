@@ -1,15 +1,13 @@
 r"""Wrappers around models that see transformed inputs or targets: they answer in the units of the user's table.
 
-Which wrapper serves depends on the transformation of the inputs:
+- `ColumnMapped`: each column z_k of the model is one of the user's, shifted and scaled, z_k = (x_c(k) - a_k) / b_k. The
+  chain rule is a division.
+- `Coordinatewise`: each column is a function of one of the user's, z_k = g_j(x_j), such as a warp. The chain rule is a
+  product, :math:`\partial m / \partial x_j = g_j'(x_j) \, \partial m / \partial z_k`. Columns that hold categories may
+  become several columns, or codes; there is no slope along them.
+- `Transformed`: derivatives are differences through any other transformation.
 
-- Each column z_k of the model is one of the user's, shifted and scaled, z_k = (x_c(k) - a_k) / b_k: the chain rule is a
-  division (`ColumnMapped`).
-- Each column is a function of one of the user's, z_k = g_j(x_j), such as a warp. The chain rule is a product,
-  :math:`\partial m / \partial x_j = g_j'(x_j) \, \partial m / \partial z_k` (`Coordinatewise`). Columns that hold
-  categories may become several columns, or codes; there is no slope along them.
-- Any other transformation: derivatives are differences through it (`Transformed`).
-
-In the first two cases closed forms of the model stay closed. `OtherTarget` is for a transformed target.
+The first two keep closed forms of the model closed. `OtherTarget` is for a transformed target.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ import numpy as np
 
 from gpsift.likelihoods.distributions import Distribution
 from gpsift.reference.affine import Affine
-from gpsift.reference.base import PlacedPosterior, Reference, Response
+from gpsift.reference.base import PlacedPosterior, Reference, Response, WrappedResponse
 from gpsift.reference.finite_differences import Numeric
 from gpsift.reference.inputs import Inputs, Points
 
@@ -34,6 +32,16 @@ class Wrapped(Reference):
     """A reference around another, which answers for it in all that a subclass does not change."""
 
     inner: Reference
+
+    def transformed(self, points: Points) -> Points:
+        """Return the points as the inner model sees them."""
+        return points
+
+    def at(self, points: Points) -> Response:
+        return self.inner.at(self.transformed(points))
+
+    def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
+        return self.inner.joint(self.transformed(points))
 
     @property
     def how(self) -> str:
@@ -60,12 +68,6 @@ class Wrapped(Reference):
         functions = self.inner.functions.items()
         return {name: replace(self, inner=function) for name, function in functions}  # type: ignore[type-var]
 
-    def at(self, points: Points) -> Response:
-        return self.inner.at(points)
-
-    def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
-        return self.inner.joint(points)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OtherTarget(Wrapped):
@@ -79,19 +81,21 @@ class OtherTarget(Wrapped):
         return self.inner.inputs
 
 
+class OtherInputs(Wrapped):
+    """A model of inputs that are transformed from the user's `inputs` to those of `inner`."""
+
+    transform: Transform
+
+    def transformed(self, points: Points) -> Points:
+        return points.transformed(self.transform, self.inner.inputs)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class ColumnMapped(Wrapped):
+class ColumnMapped(OtherInputs):
     """A model of shifted, scaled and selected columns; made by `ColumnMapped.wrap`.
 
-    Parameters
-    ----------
-    inner : Reference
-        Of the columns that the model sees.
-    transform : callable
-        From the user's inputs to these columns, as the model's own library does it: to the last digit, so that
-        training points are recognised.
-    column_map : Affine
-        The same map as numbers, for derivatives.
+    The `transform` is that of the model's own library, right to the last digit, so that training points are recognised;
+    the `column_map` has it as numbers, for derivatives.
     """
 
     inner: Reference
@@ -119,30 +123,18 @@ class ColumnMapped(Wrapped):
         return lengthscale
 
     def at(self, points: Points) -> ColumnMappedResponse:
-        return ColumnMappedResponse(self.inner.at(self._transformed(points)), self.column_map, self.inputs.n_features)
-
-    def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
-        return self.inner.joint(self._transformed(points))
-
-    def _transformed(self, points: Points) -> Points:
-        return points.transformed(self.transform, self.inner.inputs)
+        return ColumnMappedResponse(super().at(points), self.column_map, self.inputs.n_features)
 
 
-class ColumnMappedResponse(Response):
+class ColumnMappedResponse(WrappedResponse):
     """The response behind an affine map: derivatives along x_j are those along z_k, divided by its scale."""
 
     def __init__(self, inner: Response, column_map: Affine, n_inputs: int):
-        self._inner, self._map, self._n_inputs = inner, column_map, n_inputs
-
-    def distribution(self, *, latent: bool) -> Distribution:
-        return self._inner.distribution(latent=latent)
+        super().__init__(inner)
+        self._map, self._n_inputs = column_map, n_inputs
 
     def gradients(self) -> tuple[np.ndarray, ...]:
-        return tuple(self._pulled_back(gradient) for gradient in self._inner.gradients())
-
-    @property
-    def latent_mean(self) -> np.ndarray:
-        return self._inner.latent_mean
+        return tuple(map(self._pulled_back, self._inner.gradients()))
 
     def hessians(self) -> tuple[np.ndarray, ...]:
         return tuple(map(self._pulled_back_twice, self._inner.hessians()))
@@ -150,74 +142,52 @@ class ColumnMappedResponse(Response):
     def mean_hessian(self) -> np.ndarray:
         return self._pulled_back_twice(self._inner.mean_hessian())
 
-    def mean_slope(self) -> np.ndarray:
-        return self._inner.mean_slope()
-
     def placed_posterior(self) -> PlacedPosterior:
         inner = self._inner.placed_posterior()
         return replace(inner, affine=self._map.then(inner.affine))
 
     def step(self, j: int, delta: float) -> tuple[np.ndarray, ...]:
         k = self._map.position(j)
-        if k is None:
-            return self._inner.step(0, 0.0)
-        return self._inner.step(k, delta / self._map.x_scale[k])
+        return self._inner.step(0, 0.0) if k is None else self._inner.step(k, delta / self._map.x_scale[k])
 
     def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
         k = self._map.position(j)
         if k is None:
             return np.zeros((base.size, offset.size))
-        return self._inner.section(
-            k, (base - self._map.x_center[k]) / self._map.x_scale[k], offset / self._map.x_scale[k]
-        )
-
-    def _pulled_back_twice(self, hessian: np.ndarray) -> np.ndarray:
-        rows = self._pulled_back(hessian)
-        return np.swapaxes(self._pulled_back(np.swapaxes(rows, -1, -2)), -1, -2)
+        center, scale = self._map.x_center[k], self._map.x_scale[k]
+        return self._inner.section(k, (base - center) / scale, offset / scale)
 
     def _pulled_back(self, gradient: np.ndarray) -> np.ndarray:
         pulled = np.zeros((*gradient.shape[:-1], self._n_inputs))
         pulled[..., self._map.selected] = gradient / self._map.x_scale
         return pulled
 
+    def _pulled_back_twice(self, hessian: np.ndarray) -> np.ndarray:
+        rows = self._pulled_back(hessian)
+        return np.swapaxes(self._pulled_back(np.swapaxes(rows, -1, -2)), -1, -2)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Transformed(Wrapped, Numeric):
-    """A model of inputs that were transformed in any way; differences are taken through the transformation.
-
-    Parameters
-    ----------
-    inner : Reference
-        Of what the model sees.
-    transform : callable
-        From the user's inputs to that.
-    through : str
-        What the transformation is called.
-    """
+class Transformed(OtherInputs, Numeric):
+    """A model of inputs that were transformed in any way; differences are taken through the transformation."""
 
     inner: Reference
     transform: Transform
-    through: str
+    through: str  # the name of the transformation
     inputs: Inputs
+
+    at = Numeric.at
+    lengthscale = None
 
     @property
     def how(self) -> str:
         return f"finite differences through {self.through}"
-
-    @property
-    def lengthscale(self) -> None:
-        return None
 
     def parameters(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
         return self._inner_at(X).distribution(latent=True).parameters
 
     def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Distribution:
         return self._inner_at(X).distribution(latent=latent)
-
-    at = Numeric.at
-
-    def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
-        return self.inner.joint(points.transformed(self.transform, self.inner.inputs))
 
     def _inner_at(self, X: np.ndarray) -> Response:
         return self.inner.at(self.inner.inputs.points(self.transform(X)))
@@ -247,20 +217,14 @@ class CoordinateMap(ABC):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Coordinatewise(Wrapped):
-    """A model that sees a function of each column; made by `Coordinatewise.wrap`.
-
-    Parameters
-    ----------
-    inner : Reference
-        Of the columns that the model sees.
-    transform : CoordinateMap
-        From the user's inputs to these columns.
-    """
+class Coordinatewise(OtherInputs):
+    """A model that sees a function of each column; made by `Coordinatewise.wrap`."""
 
     inner: Reference
     transform: CoordinateMap
     inputs: Inputs
+
+    lengthscale = None  # that of a warped column is not one of the column itself
 
     @classmethod
     def wrap(cls, inner: Reference, transform: CoordinateMap, inputs: Inputs) -> Self:
@@ -274,19 +238,8 @@ class Coordinatewise(Wrapped):
     def how(self) -> str:
         return f"{super().how}, through {self.transform.names}"
 
-    @property
-    def lengthscale(self) -> None:
-        """None: the length-scale of a warped column is not one of the column itself."""
-        return None
-
     def at(self, points: Points) -> CoordinatewiseResponse:
-        return CoordinatewiseResponse(self, points, self.inner.at(self._transformed(points)))
-
-    def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
-        return self.inner.joint(self._transformed(points))
-
-    def _transformed(self, points: Points) -> Points:
-        return points.transformed(self.transform, self.inner.inputs)
+        return CoordinatewiseResponse(self, points, super().at(points))
 
 
 class CoordinatewiseResponse(Response):
@@ -329,8 +282,7 @@ class CoordinatewiseResponse(Response):
         return column
 
     def _latent(self, X: np.ndarray) -> Distribution:
-        moved = self._points.with_values(X).transformed(self._model.transform, self._model.inner.inputs)
-        return self._model.inner.at(moved).distribution(latent=True)
+        return self._model.at(self._points.with_values(X)).distribution(latent=True)
 
     def _moved(self, j: int, column: np.ndarray) -> np.ndarray:
         X = self._X.copy()

@@ -102,21 +102,11 @@ class OneVsRestLogit(SeveralClasses):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OneVsRest(Reference):
-    """One model of two classes for each of several classes.
+    """One model of two classes for each of several classes."""
 
-    Parameters
-    ----------
-    members : tuple of Reference
-        The model of each class against the rest; they see the same inputs.
-    white_var : array (C,)
-        Variance of white noise that is added to each latent function before it is observed.
-    classes : tuple of str
-        What the classes are called; by default by their numbers.
-    """
-
-    members: tuple[Reference, ...]
-    white_var: np.ndarray
-    classes: tuple[str, ...] = ()
+    members: tuple[Reference, ...]  # the model of each class against the rest; they see the same inputs
+    white_var: np.ndarray  # variance of white noise that is added to each latent function before it is observed, (C,)
+    classes: tuple[str, ...] = ()  # names of the classes; by default their numbers
 
     mean_of = "the latent functions"
 
@@ -129,9 +119,8 @@ class OneVsRest(Reference):
         return f"{self.members[0].how}, for each of {len(self.members)} classes"
 
     def at(self, points: Points) -> OneVsRestResponse:
-        return OneVsRestResponse(
-            [member.at(points.for_model(member.inputs)) for member in self.members], self.white_var
-        )
+        responses = [member.at(points.for_model(member.inputs)) for member in self.members]
+        return OneVsRestResponse(responses, self.white_var)
 
     @property
     def functions(self) -> Mapping[str, OneOfRest]:
@@ -148,24 +137,27 @@ class OneOfRest(Reference):
     name: str
 
     @property
+    def _own(self) -> Reference:
+        return self.whole.members[self.number]
+
+    @property
     def inputs(self) -> Inputs:  # type: ignore[override]
         return self.whole.inputs
 
     @property
     def how(self) -> str:
-        return self.whole.members[self.number].how
+        return self._own.how
 
     @property
     def mean_of(self) -> str:
         return f"the latent function of class {self.name} against the rest"
 
     def at(self, points: Points) -> OneClassResponse:
-        member = self.whole.members[self.number]
-        return OneClassResponse(member.at(points.for_model(member.inputs)), self.whole.at(points), self.number)
+        own = self._own.at(points.for_model(self._own.inputs))
+        return OneClassResponse(own, self.whole.at(points), self.number)
 
     def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
-        member = self.whole.members[self.number]
-        return member.joint(points.for_model(member.inputs))
+        return self._own.joint(points.for_model(self._own.inputs))
 
 
 class StackedResponse(Response):
@@ -175,10 +167,6 @@ class StackedResponse(Response):
         self._members = members
 
     def distribution(self, *, latent: bool) -> Distribution:
-        return self.normal(latent=latent)
-
-    def normal(self, *, latent: bool) -> MultivariateNormal:
-        """The distribution of all members together."""
         parts = [member.distribution(latent=latent) for member in self._members]
         mean = np.stack([part.mean for part in parts], axis=1)
         return MultivariateNormal(mean, diagonal([part.var for part in parts]))
@@ -206,7 +194,8 @@ class OneVsRestResponse(StackedResponse):
         self._white_var = white_var
 
     def distribution(self, *, latent: bool) -> Distribution:
-        normal = self.normal(latent=True)
+        normal = super().distribution(latent=True)
+        assert isinstance(normal, MultivariateNormal)
         return normal if latent else OneVsRestLogit(normal.mean, normal.cov + np.diag(self._white_var))
 
 
@@ -231,18 +220,11 @@ class Outputs(Reference):
 
     The outputs are independent given the input, so their joint distribution is the product of theirs, and their KL
     divergences add up. VAR adds up the variances of the latent means, each in units of its output's scale: where that
-    is the standard deviation of the output, every output has the same say.
-
-    Parameters
-    ----------
-    outputs : mapping of str to Reference
-        The model of each output, by its name. All have the same features; training inputs may differ.
-    scale : array (C,)
-        The unit of each output in VAR.
+    is the standard deviation of the output, all outputs have equal weight.
     """
 
-    outputs: Mapping[str, Reference]
-    scale: np.ndarray
+    outputs: Mapping[str, Reference]  # by their names; all have the same features, training inputs may differ
+    scale: np.ndarray  # the unit of each output in VAR, (C,)
 
     mean_of = "the outputs, each divided by its standard deviation"
 
@@ -255,10 +237,15 @@ class Outputs(Reference):
     def inputs(self) -> Inputs:  # type: ignore[override]
         """The inputs of all outputs; if these were trained on different rows, each of the rows once."""
         parts = [output.inputs for output in self.outputs.values()]
-        categorical = tuple(sorted({j for part in parts for j in part.categorical}))
-        if all(part.X is None for part in parts) or all(same_rows(part.X, parts[0].X) for part in parts):
-            return replace(parts[0], categorical=categorical)
-        return replace(parts[0], X=_all_rows([part.X for part in parts]), categorical=categorical, is_own=False)
+        inputs = replace(parts[0], categorical=tuple(sorted({j for part in parts for j in part.categorical})))
+        known = [part.X for part in parts if part.X is not None]
+        if not known or all(same_rows(part.X, parts[0].X) for part in parts):
+            return inputs
+        if len(known) < len(parts):
+            return replace(inputs, X=None, is_own=False)
+        rows = np.concatenate(known)
+        _, first = np.unique(rows, axis=0, return_index=True)
+        return replace(inputs, X=rows[np.sort(first)], is_own=False)
 
     @property
     def how(self) -> str:
@@ -271,8 +258,7 @@ class Outputs(Reference):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        messages = (message for output in self.outputs.values() for message in output.notices)
-        return tuple(dict.fromkeys(messages))
+        return tuple(dict.fromkeys(message for output in self.outputs.values() for message in output.notices))
 
     def at(self, points: Points) -> OutputsResponse:
         members = {name: output.at(points.for_model(output.inputs)) for name, output in self.outputs.items()}
@@ -281,14 +267,7 @@ class Outputs(Reference):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OutputsEnsemble(Ensemble):
-    """Outputs some of which are ensembles: member s has draw s of each of these, and the other outputs as they are.
-
-    Parameters
-    ----------
-    members : tuple of Outputs
-    outputs : mapping of str to Reference or Ensemble
-        The model of each output, by its name.
-    """
+    """Outputs some of which are ensembles: member s has draw s of each of these, and the other outputs as they are."""
 
     members: tuple[Outputs, ...]
     outputs: Mapping[str, Reference | Ensemble]
@@ -308,12 +287,11 @@ def stack_outputs(outputs: Mapping[str, Reference | Ensemble], scale: np.ndarray
     sizes = [len(output.members) for output in outputs.values() if isinstance(output, Ensemble)]
     if not sizes:
         return Outputs(outputs, scale)  # type: ignore[arg-type]
-
-    def member(draw: int) -> Outputs:
-        models = {name: each.members[draw] if isinstance(each, Ensemble) else each for name, each in outputs.items()}
-        return Outputs(models, scale)
-
-    return OutputsEnsemble(tuple(map(member, range(min(sizes)))), outputs)
+    models = [
+        {name: each.members[draw] if isinstance(each, Ensemble) else each for name, each in outputs.items()}
+        for draw in range(min(sizes))
+    ]
+    return OutputsEnsemble(tuple(Outputs(each, scale) for each in models), outputs)
 
 
 class OutputsResponse(StackedResponse):
@@ -345,13 +323,3 @@ def choose_output(outputs: Mapping[str, Reference | Ensemble], output: int | str
         f"`output` must be one of {', '.join(map(repr, outputs))}, or a whole number from 0 to {len(outputs) - 1}, got "
         f"{output!r}."
     )
-
-
-def _all_rows(parts: list[np.ndarray | None]) -> np.ndarray | None:
-    """The rows of all tables, each once; None where one is not known."""
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts):
-        return None
-    rows = np.concatenate(known)
-    _, first = np.unique(rows, axis=0, return_index=True)
-    return rows[np.sort(first)]
