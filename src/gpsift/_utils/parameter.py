@@ -7,6 +7,7 @@ likelihood needs no change anywhere else.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -79,6 +80,10 @@ class Parameter:
     @property
     def is_variance(self) -> bool:
         return self.target_power == 2.0
+
+    @property
+    def is_lengthscale(self) -> bool:
+        return self.unit == "input" and self.absent == math.inf
 
     @property
     def prior_power(self) -> float:
