@@ -289,10 +289,14 @@ def search_from(
     return Start(-float(result.fun), log_params, converged, str(result.message), n_evaluations, began, seen)
 
 
-def curvature_at(problem: Problem, log_prior: LogPrior, log_params: np.ndarray) -> np.ndarray:
-    """Return the curvature of the objective by finite parameters, from one evaluation more than there are of them."""
+def curvature_at(problem: Problem, log_prior: LogPrior, log_params: np.ndarray, n_rows: int) -> np.ndarray:
+    """Return the curvature of the objective by finite parameters, as if there were `n_rows` of the problem's rows.
+
+    It takes one evaluation more than there are parameters.
+    """
     objective = Objective(problem, log_prior, log_params, lambda _evaluation: 0.0)
-    return curvature_by_differences(objective.gradient, log_params[objective.moves])
+    curvature = curvature_by_differences(objective.gradient, log_params[objective.moves])
+    return curvature * (n_rows / len(problem.y))
 
 
 def _at_limit(problem: Problem, log_params: np.ndarray) -> tuple[str, ...]:

@@ -82,8 +82,10 @@ class Problem(Generic[E]):
         )
 
     def on_rows(self, rows: np.ndarray) -> Problem[DenseInference]:
-        """Return the problem for some of the rows, by dense inference."""
+        """Return the problem for some of the rows, by dense inference; itself if they are all."""
         assert isinstance(self.engine, DenseInference)
+        if rows.size == len(self.y):
+            return self
         likelihood = self.likelihood
         if likelihood.knows_noise:
             likelihood = likelihood.with_noise_var(np.asarray(likelihood.noise_var)[rows])

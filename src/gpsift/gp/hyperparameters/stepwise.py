@@ -51,7 +51,7 @@ from gpsift.gp.hyperparameters.score_tests import (
     hermite_features,
     radial_covariance_and_slope,
 )
-from gpsift.gp.hyperparameters.subsampling import begins_on_few, growing_samples, on_sample, sample_rows
+from gpsift.gp.hyperparameters.subsampling import begins_on_few, growing_samples, sample_rows
 from gpsift.gp.inference import DenseInference
 from gpsift.reference.base import N_CLOSE
 
@@ -175,7 +175,7 @@ class Sift(Hyper):
             path = search.run_path(search.null_state())
             for rows in more:
                 patience = 0 if path.best.active else self.patience
-                search = replace(self._search_of(on_sample(problem, rows)), patience=patience, subsample_search=search)
+                search = replace(self._search_of(problem.on_rows(rows)), patience=patience, subsample_search=search)
                 path = search.run_path(search.optimize(search.candidate(path.best)), path.steps)
             path = replace(path, best=search.prune(path.best))
             if search.subsample_search is not None:
@@ -550,9 +550,12 @@ class StepwiseSearch:
         return Candidate(active, units, problem, log_params, self.lengthscales_of(units, problem))
 
     def lengthscales_of(self, units: Sequence[int], problem: Problem) -> np.ndarray:
-        """Which parameters of a problem of some features are length-scales of these units."""
-        features = {self.problem.names[j] for j in self.columns(units)}
-        return problem.is_lengthscale & np.array([feature in features for _, feature in problem.labels])
+        """Which parameters are length-scales of these units; of a sum of radial terms, those of the first."""
+        declared = zip(problem.labels, problem.is_lengthscale, strict=True)
+        owners = [feature if is_lengthscale else None for (_, feature), is_lengthscale in declared]
+        found = np.zeros(len(owners), bool)
+        found[[owners.index(self.problem.names[j]) for j in self.columns(units)]] = True
+        return found
 
     def optimize(self, candidate: Candidate, *, leaving: bool = False, least_gain: float = LEAST_GAIN) -> SearchState:
         """Search the hyperparameters of a candidate; briefly if that is to tell what `leaving` a unit out costs."""
@@ -587,7 +590,7 @@ class StepwiseSearch:
     def scaled_curvature(self, candidate: Candidate, n_rows: int) -> np.ndarray:
         """The curvature of the objective on these rows, as if there were more of them."""
         problem = self.problem.on_columns(self.columns(candidate.active))
-        return curvature_at(problem, self.hyper.prior.log_prior, candidate.log_params) * (n_rows / len(problem.y))
+        return curvature_at(problem, self.hyper.prior.log_prior, candidate.log_params, n_rows)
 
     @cached_property
     def low_precision(self) -> Problem[DenseInference]:

@@ -87,11 +87,6 @@ def growing_sizes(n: int) -> list[int]:
     return [round(size) for size in np.geomspace(min(FEW_ROWS, n), n, n_steps + 1)]
 
 
-def on_sample(problem: Problem, rows: np.ndarray) -> Problem:
-    """The problem on some of the rows; itself where they are all."""
-    return problem if rows.size == len(problem.y) else problem.on_rows(rows)
-
-
 @dataclass(frozen=True, eq=False)
 class SubsampledSearch:
     """A search from several starts on growing samples of the rows."""
@@ -105,7 +100,7 @@ class SubsampledSearch:
     @cached_property
     def samples(self) -> list[Problem[DenseInference]]:
         """The problem on each sample, from few rows to all."""
-        return [on_sample(self.problem, rows) for rows in growing_samples(self.problem.y, self.seed)]
+        return [self.problem.on_rows(rows) for rows in growing_samples(self.problem.y, self.seed)]
 
     @cached_property
     def progress(self) -> SearchProgress:
@@ -150,7 +145,7 @@ class SubsampledSearch:
         """Search on the rows of a stage from where a search on fewer rows has ended."""
         fewer, sample = self.samples[stage - 1], self.samples[stage]
         place = restart_trends(sample, start.log_params)
-        curvature = curvature_at(fewer, self.log_prior, place) * (len(sample.y) / len(fewer.y))
+        curvature = curvature_at(fewer, self.log_prior, place, len(sample.y))
         end = self.search(sample, place, self.n_starts + stage, curvature)
         return replace(end, n_evaluations=start.n_evaluations + end.n_evaluations)
 
