@@ -44,7 +44,8 @@ class Parameter:
     per_feature : bool
         Whether it may have a value for each feature.
     absent : float, optional
-        The value, 0 or infinity, at which the feature or the term has no part in the model.
+        The value, 0 or infinity, at which the feature or the term has no part in the model. A hyperparameter in the
+        unit "input" that is absent at infinity is a length-scale: features are switched off by it.
     search_step : float
         The first step of a search along its logarithm, relative to that of a length-scale.
     short_start : float

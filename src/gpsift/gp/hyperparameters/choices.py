@@ -269,7 +269,7 @@ class Fixed(Hyper):
         for name in self.values:
             if name not in kinds:
                 raise ValueError(f"The model has no `{name}` to fix; it has {', '.join(sorted(kinds))}.")
-        if "noise_var" in kinds and self.noise_var is None:
+        if problem.is_noise_var.any() and self.noise_var is None:
             raise ValueError("`Fixed` needs `noise_var`, or the noise of each point as `fit(X, y, noise_var=...)`.")
         return Estimate(problem.log_params)
 

@@ -107,8 +107,8 @@ class Sift(Hyper):
     Parameters
     ----------
     toll : float, optional
-        Nats of log evidence that each feature has to bring. By default the penalty of k features is k + log C(p, k),
-        the price of having been chosen among p: log p + 1 for the first one, and less for later ones.
+        Penalty of each feature, in nats of log evidence. By default that of k features is k + log C(p, k), for having
+        been chosen among p: log p + 1 for the first one, and less for later ones.
     max_active : int
         Features that are active at the same time, at most.
     pairs : bool
@@ -581,7 +581,7 @@ class StepwiseSearch:
 
     @cached_property
     def curvature_search(self) -> StepwiseSearch | None:
-        """The search on some of the rows, which have the curvature at a small part of the price."""
+        """The search on some of the rows, which have about the curvature of all."""
         size = round(CURVED_SHARE * len(self.problem.y))
         if size < LEAST_CURVED:
             return None
