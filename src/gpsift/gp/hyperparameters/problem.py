@@ -85,7 +85,7 @@ class Problem(Generic[E]):
         """Return the problem for some of the rows, by dense inference; itself if they are all."""
         assert isinstance(self.engine, DenseInference)
         if rows.size == len(self.y):
-            return self
+            return self  # type: ignore[return-value]
         likelihood = self.likelihood
         if likelihood.knows_noise:
             likelihood = likelihood.with_noise_var(np.asarray(likelihood.noise_var)[rows])
