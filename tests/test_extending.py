@@ -100,7 +100,7 @@ def test_a_name_alone_declares_a_hyperparameter():
 
 def test_a_kernel_of_ones_own_has_the_prior_that_it_declares():
     *_, sharpness = GUIDE.Cauchy.PARAMS
-    log_prior = gs.MAP().log_prior(np.array([sharpness], dtype=object), np.log([0.7]))[0]
+    log_prior = gs.MAP().log_prior(np.array([sharpness], dtype=object))(np.log([0.7]))[0]
     assert log_prior == pytest.approx(float(gs.InverseGamma(2.0, 2.0).log_density(np.array(0.7))[0]), rel=1e-12)
 
 

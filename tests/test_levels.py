@@ -45,7 +45,7 @@ def test_log_posterior_and_slopes_are_the_packages(rng, prior, own):
         log_params = np.concatenate([log_l[b], log_var[b]])
         assert problem.kinds[-3:].tolist() == ["signal_var", "constant_var", "noise_var"]
         evidence = problem.evidence(log_params)
-        density, slope = own.log_prior(problem.parameters, log_params)
+        density, slope = own.log_prior(problem.parameters)(log_params)
         constants.append(evidence.value + density - float(value[b]))
         np.testing.assert_allclose(torch.cat([by_l[b], by_var[b]]), evidence.gradient + slope, rtol=1e-5, atol=1e-5)
     assert abs(constants[0] - constants[1]) < 1e-5  # a factor of the prior that no parameter changes

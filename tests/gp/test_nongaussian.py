@@ -406,7 +406,7 @@ def test_search_ends_where_no_small_move_is_better(name, hyper):
         values = {kind: np.exp(log_params[kinds == kind]) for kind in kinds}
         given = {kind: value if kind == "lengthscale" else float(value[0]) for kind, value in values.items()}
         evidence = GP(hyper=Fixed(**given), **choices).fit(X, y, **sizes).log_marginal_likelihood
-        return evidence + (hyper.log_prior(declared(kinds), log_params)[0] if isinstance(hyper, MAP) else 0.0)
+        return evidence + (hyper.log_prior(declared(kinds))(log_params)[0] if isinstance(hyper, MAP) else 0.0)
 
     top = np.log(list(best.hyperparameters.values()))
     assert_allclose(objective(top), max(best.report.objectives), rtol=1e-6)
@@ -426,11 +426,11 @@ def test_priors_of_likelihood_parameters_match_scipy():
         + stats.t(4.0).logpdf(0.4)
         + np.log(0.4)  # the density of its logarithm
     )
-    value, gradient = hyper.log_prior(parameters, log_params)
+    value, gradient = hyper.log_prior(parameters)(log_params)
     assert_allclose(value, expected, rtol=1e-10)
     step = 1e-6 * np.eye(4)
     differences = [
-        (hyper.log_prior(parameters, log_params + e)[0] - hyper.log_prior(parameters, log_params - e)[0]) / 2e-6
+        (hyper.log_prior(parameters)(log_params + e)[0] - hyper.log_prior(parameters)(log_params - e)[0]) / 2e-6
         for e in step
     ]
     assert_allclose(gradient, differences, rtol=1e-6)

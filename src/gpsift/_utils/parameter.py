@@ -7,6 +7,7 @@ likelihood needs no change anywhere else.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
@@ -43,7 +44,8 @@ class Parameter:
     per_feature : bool
         Whether it may have a value for each feature.
     absent : float, optional
-        The value, 0 or infinity, at which the feature or the term has no part in the model.
+        The value, 0 or infinity, at which the feature or the term has no part in the model. A hyperparameter in the
+        unit "input" that is absent at infinity is a length-scale: features are switched off by it.
     search_step : float
         The first step of a search along its logarithm, relative to that of a length-scale.
     short_start : float
@@ -79,6 +81,10 @@ class Parameter:
     @property
     def is_variance(self) -> bool:
         return self.target_power == 2.0
+
+    @property
+    def is_lengthscale(self) -> bool:
+        return self.unit == "input" and self.absent == math.inf
 
     @property
     def prior_power(self) -> float:

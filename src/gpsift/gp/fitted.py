@@ -250,7 +250,7 @@ class FittedGP(TextRepr, Serializable, Reference):
     @cached_property
     def overfit_check(self) -> Missed | None:
         """The error at left-out rows, if the fit has estimated negligible noise and yet predicts badly."""
-        if "noise_var" not in self.likelihood.params:
+        if not self.likelihood.has_closed_form or self.likelihood.knows_noise:
             return None
         return overfit_check(self.quality, float(self.noise_var) / float(np.var(self.y_train)))
 

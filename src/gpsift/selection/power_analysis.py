@@ -345,7 +345,8 @@ def run_study(model: FittedGP | DrawnGP, n: int, design: Design, seed: list[int]
 def _discover(truth: FittedGP, data: Data, design: Design, seed: int) -> np.ndarray:
     """Test a study by `discover`, which searches hyperparameters anew in each fold."""
     n, p = data.X.shape
-    kernel = truth.kernel.with_values({"lengthscale": 1.0, "linear_var": 1.0})  # of the same terms, not yet fitted
+    per_feature = {parameter.name: 1.0 for parameter in truth.kernel.parameters if parameter.per_feature}
+    kernel = truth.kernel.with_values(per_feature)  # of the same terms, not yet fitted
     model = GP(kernel, quick_hyper(n, p), likelihood=truth.likelihood.of_new_rows)
     options: dict[str, Any] = {"rate": design.rate, "folds": design.folds, "features": design.features, **data.extras}
     return discover(data.table(range(p)), data.y, model, seed=seed, work=Work(jobs=1, progress=False), **options).found

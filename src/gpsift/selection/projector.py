@@ -48,9 +48,9 @@ class Space:
 
     def __init__(self, problem: Problem):
         self.labels = parameter_names(problem.labels)
-        self.owner = np.array([-1 if name is None else problem.names.index(name) for _, name in problem.labels])
+        self.owner = problem.columns
         self.is_switch = self.owner >= 0
-        self.is_noise = problem.kinds == "noise_var"
+        self.is_noise = problem.is_noise_var
         # Other parameters of a likelihood, which come last, do not touch the latent function and stay as they are.
         self.is_free = self.is_noise | (np.arange(self.owner.size) < problem.kernel.log_params.size)
         self._units = problem.log_units

@@ -14,8 +14,8 @@ import numpy as np
 
 from gpsift._utils.warnings import collect_warnings, messages
 from gpsift.gp import GP, ML2, DrawnGP, FittedGP, Fixed
-from gpsift.gp.hyperparameters.choices import PER_FEATURE, Hyper
-from gpsift.kernels import Constant
+from gpsift.gp.hyperparameters.choices import Hyper
+from gpsift.kernels import Constant, Kernel
 from gpsift.selection.cross_validation import Fold
 from gpsift.selection.data import Data, Units
 from gpsift.selection.orders import FeatureOrder, Order, score_units
@@ -31,22 +31,22 @@ def submodel(model: GP, columns: Sequence[int], *, starts: int | None) -> GP:
     """
     hyper = model.hyper if starts is None else model.hyper.for_chosen_features()
     if isinstance(hyper, Fixed):
-        hyper = _restrict(hyper, columns)
+        hyper = _restrict(hyper, model.kernel, columns)
     elif starts is not None and hasattr(hyper, "starts"):
         hyper = replace(hyper, starts=starts)  # type: ignore[type-var]
     kernel = model.kernel.for_columns(columns) if columns else Constant()
     return replace(model, kernel=kernel, hyper=hyper)
 
 
-def _restrict(hyper: Fixed, columns: Sequence[int]) -> Hyper:
-    """Restrict fixed hyperparameters to some of the columns."""
-    values = dict(hyper.values)
+def _restrict(hyper: Fixed, kernel: Kernel, columns: Sequence[int]) -> Hyper:
+    """Restrict the fixed hyperparameters of a model with this kernel to some of the columns."""
+    lost: set[str] = set()
     if not columns:
-        of_kernel = {"lengthscale", "signal_var", "linear_var", "shape"}
-        values = {name: value for name, value in values.items() if name not in of_kernel}
-    for name in PER_FEATURE:
-        if name in values and np.ndim(values[name]):
-            values[name] = np.asarray(values[name])[list(columns)]
+        lost = {parameter.name for parameter in kernel.parameters} - {parameter.name for parameter in Constant.PARAMS}
+    values: dict[str, Any] = {name: value for name, value in hyper.values.items() if name not in lost}
+    for name, value in values.items():
+        if np.ndim(value):
+            values[name] = np.asarray(value)[list(columns)]
     return Fixed(**values)
 
 
@@ -68,8 +68,10 @@ def parent_start(fitted: Fitted, hyper: Hyper) -> ParentStart:
     """
     if isinstance(fitted, DrawnGP):
         return {}
-    of_features = [feature for kind, feature in fitted.kernel.param_labels(fitted.inputs.names) if kind in PER_FEATURE]
-    is_limit = isinstance(hyper, ML2) and None not in of_features
+    labels = fitted.kernel.param_labels(fitted.inputs.names)
+    declared = zip(fitted.kernel.parameters, labels, strict=True)
+    has_shared = any(parameter.per_feature and feature is None for parameter, (_, feature) in declared)
+    is_limit = isinstance(hyper, ML2) and not has_shared
     values = fitted.hyperparameters.items()
     return {
         "start": {name: value for name, value in values if 0 < value < np.inf},  # not those of inactive features

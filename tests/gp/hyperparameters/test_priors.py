@@ -185,7 +185,7 @@ def test_map_takes_it():
     gp = gs.GP(hyper=hyper).fit(X, y)
     assert gp.lengthscale.argmin() == 0
     values = gp.hyperparameters
-    log_prior = hyper.log_prior(declared(name.split("[")[0] for name in values), np.log(list(values.values())))[0]
+    log_prior = hyper.log_prior(declared(name.split("[")[0] for name in values))(np.log(list(values.values())))[0]
     assert gp.log_marginal_likelihood + log_prior == pytest.approx(max(gp.report.objectives), abs=1e-8)
 
 

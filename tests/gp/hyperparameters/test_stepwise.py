@@ -336,7 +336,7 @@ def test_what_owes_more_than_it_brings_is_thinned_out():
     lengths = entry.problem.kinds == "lengthscale"
     start = entry.log_params.copy()
     start[lengths] = long
-    place = sifting.prune_long_lengthscales(entry.with_log_params(start).as_state())
+    place = sifting.prune_long_lengthscales(replace(entry, log_params=start).as_state())
     assert place.active == (0, 1, 2, 3, 4)
     fewer = sifting.candidate(replace(place, active=(0, 1, 2, 3))).as_state()
     assert sifting.penalised_evidence(fewer) < sifting.penalised_evidence(place)
@@ -433,7 +433,7 @@ def objective(gp):
     parameters = np.array([*gp.posterior.kernel.parameters, *gp.likelihood.parameters], dtype=object)
     every = np.append(params, np.log(gp.likelihood.noise_var))
     on = np.isfinite(every)
-    return gp.log_marginal_likelihood + gs.Sift().prior.log_prior(parameters[on], every[on])[0]
+    return gp.log_marginal_likelihood + gs.Sift().prior.log_prior(parameters[on])(every[on])[0]
 
 
 def test_an_effect_that_pays_on_many_rows_only_is_found_there():

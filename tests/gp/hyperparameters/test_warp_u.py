@@ -9,7 +9,6 @@ import gpsift as gs
 from gpsift._utils.threads import blas_threads_for
 from gpsift.gp.hyperparameters import nuts
 from gpsift.gp.hyperparameters.coordinates import KNOTS, Axes, PriorQuantiles, Whitened
-from gpsift.gp.hyperparameters.nuts import prior_of_logarithms
 from gpsift.gp.hyperparameters.problem import Problem
 from gpsift.gp.hyperparameters.warp_u import WarpU, find_modes
 from gpsift.kernels import SquaredExponential
@@ -84,9 +83,9 @@ def test_a_place_where_nothing_can_be_computed_has_no_density(around_hills):
 
 def test_a_draw_is_the_same_whether_its_place_is_remembered_or_not(around_hills):
     places = np.random.default_rng(0).normal(size=(40, 3))
-    fresh = around_hills.drawn(two_hills, np.random.default_rng(1))
+    fresh = around_hills.to_params(two_hills, np.random.default_rng(1))
     first = [fresh(w) for w in places]
-    again = around_hills.drawn(None, np.random.default_rng(1))  # would fail if it were asked
+    again = around_hills.to_params(None, np.random.default_rng(1))  # would fail if it were asked
     assert np.array_equal(first, [again(w) for w in places])
     assert len({*np.round(np.array(first)[:, 0] / 7.0)}) == 2
 
@@ -117,7 +116,7 @@ def test_chains_know_what_two_modes_weigh_that_no_chain_could_cross(around_hills
         assert_allclose(hill.std(axis=0), sd, rtol=2.0 * error)
 
 
-KINDS = np.array(["lengthscale", "lengthscale", "noise_var"])
+IS_LENGTHSCALE = np.array([True, True, False])
 BY_PRIOR = PriorQuantiles(np.tile(KNOTS[:, None], 3))
 ONE, OTHER = np.array([0.3, -2.5, -1.0]), np.array([-3.6, 0.8, -1.0])
 
@@ -134,13 +133,13 @@ def hills(centres, log_shares, sd=0.4):
 
 @pytest.mark.parametrize("start", [ONE, OTHER], ids=["one", "other"])
 def test_the_mode_of_the_other_feature_is_found(start):
-    found = find_modes(hills([ONE, OTHER], [0.0, 0.0]), [start], KINDS)
+    found = find_modes(hills([ONE, OTHER], [0.0, 0.0]), [start], IS_LENGTHSCALE)
     assert_allclose(sorted(found, key=lambda mode: mode[1]), [ONE, OTHER], atol=0.02)
 
 
 def test_modes_without_a_valley_between_them_are_one():
     near = ONE + np.array([0.9, 0.0, 0.0])
-    found = find_modes(hills([ONE, near], [0.0, 1.0]), [ONE, near], KINDS)
+    found = find_modes(hills([ONE, near], [0.0, 1.0]), [ONE, near], IS_LENGTHSCALE)
     assert len(found) == 1
     assert np.linalg.norm(found[0] - near) < np.linalg.norm(found[0] - ONE)
 
@@ -148,13 +147,13 @@ def test_modes_without_a_valley_between_them_are_one():
 @pytest.mark.parametrize(("below", "n_modes"), [(4.5, 2), (5.5, 1)])
 def test_modes_of_little_mass_are_left_out(below, n_modes):
     density = hills([ONE, OTHER], [0.0, -below])
-    assert len(WarpU.of_modes(BY_PRIOR, density, np.array([ONE, OTHER]), KINDS).modes) == n_modes
+    assert len(WarpU.of_modes(BY_PRIOR, density, np.array([ONE, OTHER]), IS_LENGTHSCALE).modes) == n_modes
 
 
 def test_no_more_modes_are_joined_than_are_worth_it():
     centres = np.array([[1.2 * k - 4.0, (-1.0) ** k, 0.0] for k in range(7)])
     density = hills(centres, 0.1 * np.arange(7), sd=0.2)
-    found = WarpU.of_modes(BY_PRIOR, density, centres, KINDS)
+    found = WarpU.of_modes(BY_PRIOR, density, centres, IS_LENGTHSCALE)
     assert_allclose(np.sort([mode.affine.center[0] for mode in found.modes]), centres[2:, 0], atol=0.02)
 
 
@@ -175,7 +174,7 @@ def test_one_mode_keeps_its_own_coordinates(problem):
 def test_chains_change_between_modes_that_no_start_has_found(problem, monkeypatch):
     """The density is a known one, of hills in coordinates of which the prior is normal."""
     need("nutpie")
-    by_prior = PriorQuantiles.of_prior(prior_of_logarithms(gs.MAP()), problem.parameters, problem.log_units)
+    by_prior = PriorQuantiles.of_prior(gs.MAP().log_prior_of_logarithms, problem.parameters, problem.log_units)
     centres = by_prior(np.array([0.3, -2.0, 0.0, 0.0]))[0], by_prior(np.array([-3.6, 0.8, 0.0, 0.0]))[0]
     density = hills(centres, np.log([0.6, 0.4]), sd=0.1)
     monkeypatch.setattr(nuts, "log_posterior", lambda *_: density)

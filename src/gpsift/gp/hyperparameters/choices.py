@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
@@ -12,9 +12,10 @@ import numpy as np
 
 from gpsift._utils.parameter import Parameter, positions
 from gpsift._utils.priors import OnLogScale, Prior
-from gpsift.gp.hyperparameters.optimize import Estimate, LogPrior, maximise
+from gpsift.gp.hyperparameters.optimize import Estimate, maximise
+from gpsift.gp.hyperparameters.priors import Density, LogPrior, PriorTerm, sum_of_log_priors
 from gpsift.gp.hyperparameters.problem import Problem
-from gpsift.gp.hyperparameters.subsampling import begins_on_few
+from gpsift.gp.hyperparameters.subsampling import SubsampledSearch, begins_on_few
 from gpsift.kernels import Kernel
 from gpsift.kernels.linear import CONSTANT_VAR, LINEAR_VAR
 from gpsift.kernels.profiles import SHAPE
@@ -30,6 +31,14 @@ MAX_ITERATIONS = 1000
 PULLED = 1.0
 # Names of the hyperparameters that may have a value for each feature.
 PER_FEATURE = tuple(parameter.name for parameter in (LENGTHSCALE, LINEAR_VAR))
+
+
+def check_whole_numbers(choice: Any, **least: int) -> None:
+    """Raise an error for fields of a choice that are no whole numbers, or below their least values."""
+    for name, lowest in least.items():
+        value = getattr(choice, name)
+        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < lowest:
+            raise ValueError(f"`{name}` must be a whole number of at least {lowest}, got {value!r}.")
 
 
 class Hyper(ABC):
@@ -75,10 +84,7 @@ class MultiStart(Hyper):
     max_iterations: int
 
     def __post_init__(self) -> None:
-        for name in ("starts", "max_iterations"):
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"`{name}` must be a whole number of at least 1, got {value!r}.")
+        check_whole_numbers(self, starts=1, max_iterations=1)
 
     def with_one_start(self) -> Self:
         return replace(self, starts=1)  # type: ignore[type-var]
@@ -87,8 +93,6 @@ class MultiStart(Hyper):
         """Return the best estimate over all starts."""
         options = {"n_starts": self.starts, "seed": self.seed, "max_iterations": self.max_iterations}
         if self.by_way_of_few_rows and begins_on_few(problem) and problem.curvature is None:
-            from gpsift.gp.hyperparameters.subsampling import SubsampledSearch  # with the first search of many rows
-
             return SubsampledSearch(problem, log_prior, **options).run()
         return maximise(problem, log_prior, **options, ceiling=ceiling)
 
@@ -113,7 +117,7 @@ class ML2(MultiStart):
     max_iterations: int = MAX_ITERATIONS
 
     def estimate(self, problem: Problem) -> Estimate:
-        return self.search(problem, _no_prior, problem.ceiling)
+        return self.search(problem, _flat_prior, problem.ceiling)
 
 
 @dataclass(frozen=True)
@@ -165,57 +169,30 @@ class MAP(MultiStart):
             if not isinstance(getattr(self, name), Prior):
                 raise TypeError(f"`{name}` must be a prior such as HalfT(4, 1), got {getattr(self, name)!r}.")
 
-    def log_prior(self, parameters: np.ndarray, log_params: np.ndarray) -> tuple[float, np.ndarray]:
-        """Log prior density of parameters with these declarations, and its gradient by their logarithms."""
-        return self.log_prior_of(parameters)(log_params)
+    def log_prior(self, parameters: Sequence[Parameter] | np.ndarray) -> Density:
+        """Log prior density of parameters with these declarations, as a function of their logarithms.
 
-    def log_prior_of(self, parameters: np.ndarray) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
-        """Return `log_prior` as a function of the log parameters alone, for many evaluations."""
+        It is summed in the order of the arguments, so that the order of the terms of a kernel does not matter.
+        """
         arguments = [argument.name for argument in fields(self)]
         found = sorted(positions(parameters), key=lambda each: arguments.index(each[0].prior_argument or "starts"))
-        parts = [(where, self.prior_of(parameter), parameter.prior_power) for parameter, where in found]
+        return sum_of_log_priors([PriorTerm(where, self.prior_of(p), p.prior_power) for p, where in found])
 
-        def log_prior(log_params: np.ndarray) -> tuple[float, np.ndarray]:
-            value, gradient = 0.0, np.zeros_like(log_params)
-            for where, prior, power in parts:
-                density, slope = prior.log_density(np.exp(power * log_params[where]))
-                value += float(np.sum(density))
-                gradient[where] = power * slope
-            return value, gradient
+    def log_prior_of_logarithms(self, parameters: Sequence[Parameter] | np.ndarray) -> Density:
+        """Log prior density of the logarithms: it does not depend on the scale that a prior is a density on.
 
-        return log_prior
-
-    def log_jacobian(self, parameters: np.ndarray) -> np.ndarray:
-        """Slope of the log Jacobian of the logarithm: what a density of log parameters has more than `log_prior`."""
-        return np.array([parameter.prior_power * self.prior_of(parameter).power for parameter in parameters])
-
-    def of_logarithms(self, parameters: np.ndarray) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
-        """Return the log prior density of the logarithms of parameters, and its gradient, for many evaluations.
-
-        It does not depend on the scale that a prior is a density on. Parameters with the same prior are evaluated
-        together, unless the prior is of several values together.
+        Parameters of equal priors are evaluated together, unless a prior is of several values together.
         """
-        together: list[tuple[Prior, float, list[int]]] = []
+        terms: list[PriorTerm] = []
         for parameter, where in positions(parameters):
             prior, power = self.prior_of(parameter), parameter.prior_power
             prior = prior.prior if isinstance(prior, OnLogScale) else prior
-            alike = [found for *known, found in together if known == [prior, power]]
-            if alike and np.ndim(prior.log_density(np.ones(2))[0]) == 1:
-                alike[0].extend(where)
+            equal = next((k for k, term in enumerate(terms) if (term.prior, term.power) == (prior, power)), None)
+            if equal is None or np.ndim(prior.log_density(np.ones(2))[0]) == 0:
+                terms.append(PriorTerm(where, prior, power, power * prior.power))
             else:
-                together.append((prior, power, where.tolist()))
-        parts = [(np.array(where), prior, power, power * prior.power) for prior, power, where in together]
-
-        def log_prior(log_params: np.ndarray) -> tuple[float, np.ndarray]:
-            value, gradient = 0.0, np.empty_like(log_params)
-            for where, prior, power, jacobian in parts:
-                logs = log_params[where]
-                density, slope = prior.log_density(np.exp(power * logs))
-                value += float(np.sum(density)) + jacobian * float(logs.sum())
-                gradient[where] = power * slope + jacobian
-            return value, gradient
-
-        return log_prior
+                terms[equal] = terms[equal]._replace(positions=np.append(terms[equal].positions, where))
+        return sum_of_log_priors(terms)
 
     def prior_of(self, parameter: Parameter) -> Prior:
         """The prior of a parameter: the argument that replaces it, or the one that it declares."""
@@ -232,8 +209,8 @@ class MAP(MultiStart):
         each, if that is less than one for each length-scale. Infinite ones were not searched.
         """
         searched = np.isfinite(log_params)
-        _, slopes = self.log_prior(problem.parameters[searched], (log_params - problem.log_units)[searched])
-        is_lengthscale = problem.kinds[searched] == "lengthscale"
+        _, slopes = self.log_prior(problem.parameters[searched])((log_params - problem.log_units)[searched])
+        is_lengthscale = problem.is_lengthscale[searched]
         n_kernel, n_lengthscales = int(searched[: problem.kernel.log_params.size].sum()), int(is_lengthscale.sum())
         n_pulled = np.count_nonzero(slopes[is_lengthscale] > PULLED)
         price = n_pulled * (1.0 + math.log(max(n_lengthscales, 1)))
@@ -292,10 +269,10 @@ class Fixed(Hyper):
         for name in self.values:
             if name not in kinds:
                 raise ValueError(f"The model has no `{name}` to fix; it has {', '.join(sorted(kinds))}.")
-        if "noise_var" in kinds and self.noise_var is None:
+        if problem.is_noise_var.any() and self.noise_var is None:
             raise ValueError("`Fixed` needs `noise_var`, or the noise of each point as `fit(X, y, noise_var=...)`.")
         return Estimate(problem.log_params)
 
 
-def _no_prior(_parameters: np.ndarray, log_params: np.ndarray) -> tuple[float, np.ndarray]:
-    return 0.0, np.zeros_like(log_params)
+def _flat_prior(_parameters: np.ndarray) -> Density:
+    return lambda log_params: (0.0, np.zeros_like(log_params))

@@ -1,14 +1,14 @@
 r"""Coordinates in which hyperparameters are searched and sampled.
 
-Coordinates u are mapped to log parameters x. `Mapped` has what a density needs: x, the logarithm of the Jacobian and
-the gradient pulled back, so that a density of x becomes one of u (`density_in`),
+Coordinates u are mapped to log parameters x. `Coordinates.at` returns what a density needs: x, the logarithm of the
+Jacobian and the gradient pulled back, so that a density of x becomes one of u (`Coordinates.density`),
 
 .. math:: \log p(u) = \log p(x(u)) + \log |dx / du| .
 
 The logarithms of hyperparameters have long tails: that of a length-scale whose feature does nothing follows its prior
 to infinity, and that of a variance that is not needed follows it to zero.
 
-- `Scaling` has units of typical steps, `Axes` axes along which a known curvature is the same: searches.
+- `Axes` is an affine map, for searches: units of typical steps, or axes along which a known curvature is the same.
 - `PriorQuantiles` has a standard normal prior, x(u) being the quantile function of the prior of log parameters. Both
   tails are short. That the function comes from a table is a choice and no approximation: any increasing one is right.
 - `CubeRoots` has :math:`u = l^{-1/3}` for length-scales: under an exponential prior of 1 / l, which an inverse gamma
@@ -21,22 +21,22 @@ Around a mode with the curvature :math:`H = V \mathrm{diag}(h) V^T` a density is
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any, NamedTuple, Protocol, Self
+from functools import cached_property
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 from scipy.special import ndtri
 
-from gpsift._utils.parameter import Parameter, positions
+from gpsift._utils.parameter import positions
+from gpsift.gp.hyperparameters.priors import Density, LogPrior
 
-Density = Callable[[np.ndarray], tuple[float, np.ndarray]]  # a point -> log density and its gradient
 Gradient = Callable[[np.ndarray], np.ndarray]
-Drawn = Callable[[np.ndarray], np.ndarray]  # a draw of coordinates -> log parameters
-LogPrior = Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray]]
+ToParams = Callable[[np.ndarray], np.ndarray]  # a draw of coordinates -> log parameters
 
 # A step of differences of the objective of a search, in logarithms.
 DIFFERENCE = 1e-3
@@ -57,6 +57,9 @@ STEP = 0.1
 LARGEST_STEP = 0.3
 # A curvature in prior quantiles counts as at least this: the prior alone has 1.
 LEAST_PRIOR_CURVATURE = 0.3
+# The power of a length-scale that is its coordinate, and the smallest size of it.
+ROOT = -1.0 / 3.0
+SMALLEST_ROOT = 1e-4
 
 
 class Mapped(NamedTuple):
@@ -67,59 +70,50 @@ class Mapped(NamedTuple):
     pull_back: Gradient
 
 
-class Coordinates(Protocol):
-    """A map from coordinates to log parameters."""
+class Coordinates(ABC):
+    """An invertible map from coordinates to log parameters."""
 
-    def at(self, u: np.ndarray) -> Mapped: ...
-
-
-class SamplerCoordinates(Protocol):
-    """Coordinates of a sampler: the density in them, where a chain starts, and the log parameters of a draw."""
-
-    def density(self, of_params: Density) -> Density: ...
-
-    def start(self, starts: np.ndarray, rng: np.random.Generator) -> np.ndarray: ...
-
-    def drawn(self, of_params: Density, rng: np.random.Generator) -> Drawn: ...
-
-
-def density_in(coordinates: Coordinates, of_params: Density) -> Density:
-    """Return the density of coordinates, up to a constant, of a density of log parameters."""
-
-    def density(u: np.ndarray) -> tuple[float, np.ndarray]:
-        params, log_jacobian, pull_back = coordinates.at(u)
-        value, gradient = of_params(params)
-        return value + log_jacobian, pull_back(gradient)
-
-    return density
-
-
-@dataclass(frozen=True, eq=False)
-class Scaling:
-    """Coordinates that are parameters in units of typical steps."""
-
-    steps: np.ndarray
-    least_slope: float = LEAST_SLOPE  # the search ends where all slopes are smaller
-
+    @abstractmethod
     def at(self, u: np.ndarray) -> Mapped:
-        return Mapped(u * self.steps, 0.0, lambda gradient: gradient * self.steps)
+        """Map a point to log parameters."""
 
-    def of(self, params: np.ndarray) -> np.ndarray:
-        """The coordinates of parameters."""
-        return params / self.steps
+    @abstractmethod
+    def of(self, log_params: np.ndarray) -> np.ndarray:
+        """The coordinates of log parameters."""
 
-    def curvature(self, inverse: np.ndarray) -> np.ndarray:
-        """The curvature by parameters, from the inverse of that by coordinates."""
-        return at_least(np.linalg.inv(inverse) / np.outer(self.steps, self.steps), LEAST_CURVATURE)
+    def density(self, of_params: Density) -> Density:
+        """Return the density of coordinates, up to a constant, of a density of log parameters."""
+
+        def density(u: np.ndarray) -> tuple[float, np.ndarray]:
+            params, log_jacobian, pull_back = self.at(u)
+            value, gradient = of_params(params)
+            return value + log_jacobian, pull_back(gradient)
+
+        return density
+
+    # What a sampler needs besides.
+
+    def start(self, starts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """The coordinates of one of some log parameters, at random."""
+        return self.of(rng.choice(starts))
+
+    def to_params(self, _of_params: Density, _rng: np.random.Generator) -> ToParams:
+        """Return the map from draws to log parameters."""
+        return lambda u: self.at(u).params
 
 
 @dataclass(frozen=True, eq=False)
-class Axes:
+class Axes(Coordinates):
     """Coordinates u of parameters center + axes u; the constant Jacobian is left out."""
 
     center: np.ndarray
     axes: np.ndarray
-    least_slope: float = LEAST_SLOPE  # the search ends where all slopes are smaller
+    least_slope: float = LEAST_SLOPE  # a search ends where all slopes are smaller
+
+    @classmethod
+    def of_steps(cls, steps: np.ndarray) -> Axes:
+        """Return parameters in units of typical steps."""
+        return cls(np.zeros(steps.size), np.diag(steps))
 
     @classmethod
     def newton(cls, center: np.ndarray, curvature: np.ndarray, gradient: np.ndarray) -> Axes:
@@ -137,9 +131,8 @@ class Axes:
     def at(self, u: np.ndarray) -> Mapped:
         return Mapped(self.center + self.axes @ u, 0.0, lambda gradient: gradient @ self.axes)
 
-    def of(self, params: np.ndarray) -> np.ndarray:
-        """The coordinates of parameters."""
-        return np.linalg.solve(self.axes, params - self.center)
+    def of(self, log_params: np.ndarray) -> np.ndarray:
+        return np.linalg.solve(self.axes, log_params - self.center)
 
     def curvature(self, inverse: np.ndarray) -> np.ndarray:
         """The curvature by parameters, from the inverse of that by coordinates."""
@@ -147,7 +140,7 @@ class Axes:
 
 
 @dataclass(frozen=True, eq=False)
-class PriorQuantiles:
+class PriorQuantiles(Coordinates):
     """Coordinates z of log parameters s(z), increasing functions, with a standard normal prior."""
 
     at_knots: np.ndarray  # s at `KNOTS`, (knot, parameter)
@@ -155,14 +148,9 @@ class PriorQuantiles:
     @classmethod
     def of_prior(cls, log_prior: LogPrior, parameters: np.ndarray, log_units: np.ndarray) -> Self:
         """Return the coordinates of a prior of the logarithms of parameters, in their units."""
-
-        def log_density(parameter: Parameter, s: float) -> float:
-            with np.errstate(all="ignore"):
-                return log_prior(np.array([parameter], dtype=object), np.array([s]))[0]
-
         at_knots = np.empty((KNOTS.size, parameters.size))
-        for parameter, where in positions(parameters):
-            at_knots[:, where] = quantiles(partial(log_density, parameter))[:, None]
+        for _, where in positions(parameters):
+            at_knots[:, where] = quantiles(log_prior(parameters[where[:1]]))[:, None]
         return cls(at_knots + log_units)
 
     @cached_property
@@ -179,15 +167,11 @@ class PriorQuantiles:
         cubics = CubicSpline(KNOTS, np.where(rises, self.at_knots, line), bc_type="natural").c
         return cubics.reshape(len(cubics), -1)
 
-    @cached_property
-    def _columns(self) -> np.ndarray:
-        return np.arange(self.at_knots.shape[1])
-
     def __call__(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """s, s' and s'' at z; straight beyond the knots."""
         within = np.minimum(np.maximum(z, KNOTS[0]), KNOTS[-1])
         piece = np.minimum(((within - KNOTS[0]) / (KNOTS[1] - KNOTS[0])).astype(int), KNOTS.size - 2)
-        c3, c2, c1, c0 = self._pieces.take(piece * z.size + self._columns, axis=1)
+        c3, c2, c1, c0 = self._pieces.take(piece * z.size + np.arange(z.size), axis=1)
         t = within - KNOTS[piece]
         slope = c1 + t * (2.0 * c2 + 3.0 * t * c3)
         value = c0 + t * (c1 + t * (c2 + t * c3)) + slope * (z - within)
@@ -204,13 +188,18 @@ class PriorQuantiles:
         return np.array([np.interp(value, column, fine) for value, column in zip(log_params, table.T, strict=True)])
 
 
-def quantiles(log_density: Callable[[float], float]) -> np.ndarray:
-    """The logarithms at the standard normal `KNOTS`, of a log density of the logarithm."""
+def quantiles(log_prior: Density) -> np.ndarray:
+    """The logarithms at the standard normal `KNOTS`, of a log prior density of one logarithm."""
+
+    def values(logarithms: np.ndarray) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            return np.array([log_prior(np.array([s]))[0] for s in logarithms])
+
     coarse = np.arange(-FARTHEST, FARTHEST + 1.0)
-    heights = np.array([log_density(s) for s in coarse])
+    heights = values(coarse)
     within = np.flatnonzero(heights > np.nanmax(heights) - DEPTH)
     fine = np.linspace(coarse[within[0]] - 1.0, coarse[within[-1]] + 1.0, N_POINTS)
-    heights = np.array([log_density(s) for s in fine])
+    heights = values(fine)
     mass = np.exp(heights - np.nanmax(heights))
     between = 0.5 * (mass[1:] + mass[:-1])
     below = (np.cumsum(between) - 0.5 * between) / between.sum()
@@ -219,7 +208,7 @@ def quantiles(log_density: Callable[[float], float]) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Whitened:
+class Whitened(Coordinates):
     """Coordinates w of prior quantiles center + axes w, in which a density is nearly isotropic around its mode."""
 
     prior_quantiles: PriorQuantiles
@@ -228,7 +217,7 @@ class Whitened:
     @classmethod
     def around_mode(cls, prior_quantiles: PriorQuantiles, of_params: Density, start: np.ndarray) -> Self:
         """Return coordinates around the mode that is found from log parameters."""
-        density = density_in(prior_quantiles, of_params)
+        density = prior_quantiles.density(of_params)
         return cls.at_mode(prior_quantiles, density, find_mode(density, prior_quantiles.of(start)))
 
     @classmethod
@@ -244,17 +233,36 @@ class Whitened:
         return Mapped(params, log_jacobian, lambda gradient: to_w(to_z(gradient)))
 
     def of(self, log_params: np.ndarray) -> np.ndarray:
-        """w of log parameters, about."""
         return self.affine.of(self.prior_quantiles.of(log_params))
 
-    def density(self, of_params: Density) -> Density:
-        return density_in(self, of_params)
 
-    def start(self, starts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        return self.of(rng.choice(starts))
+@dataclass(frozen=True, eq=False)
+class CubeRoots(Coordinates):
+    """Coordinates that are powers of length-scales, and logarithms of other parameters."""
 
-    def drawn(self, _of_params: Density, _rng: np.random.Generator) -> Drawn:
-        return lambda w: self.at(w).params
+    is_root: np.ndarray
+    log_units: np.ndarray
+
+    def at(self, u: np.ndarray) -> Mapped:
+        is_root = self.is_root
+        roots = np.copysign(np.maximum(np.abs(u[is_root]), SMALLEST_ROOT), u[is_root])  # of either sign in a search
+        log_roots, scaled = np.log(np.abs(roots)), u.copy()
+        scaled[is_root] = log_roots / ROOT
+
+        def pull_back(gradient: np.ndarray) -> np.ndarray:
+            slopes = np.array(gradient)
+            slopes[is_root] = (gradient[is_root] / ROOT - 1.0) / roots
+            return slopes
+
+        return Mapped(scaled + self.log_units, float(np.sum(-np.log(-ROOT) - log_roots)), pull_back)
+
+    def of(self, log_params: np.ndarray) -> np.ndarray:
+        scaled = log_params - self.log_units
+        return np.where(self.is_root, np.exp(ROOT * scaled), scaled)
+
+    def folded(self, u: np.ndarray) -> np.ndarray:
+        """The point of the same parameters with positive roots."""
+        return np.where(self.is_root, np.abs(u), u)
 
 
 def find_mode(

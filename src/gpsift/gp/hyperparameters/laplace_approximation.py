@@ -23,7 +23,6 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -31,15 +30,12 @@ from scipy.special import chdtri, logsumexp, ndtri
 
 from gpsift._utils.priors import GammaPrior, InverseGamma
 from gpsift.gp.hyperparameters.choices import MAP
-from gpsift.gp.hyperparameters.coordinates import Density, Mapped, density_in, find_mode, hessian_by_differences
+from gpsift.gp.hyperparameters.coordinates import CubeRoots, find_mode, hessian_by_differences
 from gpsift.gp.hyperparameters.nuts import log_posterior
 from gpsift.gp.hyperparameters.optimize import limits
+from gpsift.gp.hyperparameters.priors import Density
 from gpsift.gp.hyperparameters.problem import Problem
 
-# The power of a length-scale that is its coordinate; those of all other parameters are their logarithms.
-ROOT = -1.0 / 3.0
-# A root that is closer to 0 counts as this.
-SMALLEST_ROOT = 1e-4
 # Where the search starts for a feature that the fit has switched off.
 START_ROOT = 0.4
 # Roots and noise of the other starts of the search: length-scales of 5 and much noise, of 2 and little.
@@ -89,7 +85,7 @@ class LaplaceApproximation:
     """An approximation of the posterior of the hyperparameters of a problem."""
 
     problem: Problem
-    log_prior: Callable[[np.ndarray], float]  # of the logarithms, in their units
+    log_prior: Density  # of the logarithms, in their units
     coordinates: CubeRoots
     mixture: Mixture
 
@@ -109,17 +105,19 @@ class LaplaceApproximation:
             From how many starts modes are searched, of which the first is the fit; all by default.
         """
         prior = default_prior() if prior is None else prior
-        coordinates, of_logarithms = CubeRoots.of_problem(problem), prior.of_logarithms(problem.parameters)
-        density = density_in(coordinates, log_posterior(problem, prior))
+        coordinates = CubeRoots(problem.is_lengthscale, problem.log_units)
+        density = coordinates.density(log_posterior(problem, prior))
+        own = cls(problem, prior.log_prior_of_logarithms(problem.parameters), coordinates, Mixture(()))
         # In steps of typical widths searches take two thirds of the evaluations.
         widths = np.array([parameter.posterior_sd for parameter in problem.parameters])
-        own = cls(problem, lambda log_params: of_logarithms(log_params)[0], coordinates, Mixture(()))
-
         found: list[SplitT] = []
+
+        def is_known(u: np.ndarray) -> bool:
+            return any(part.distance(coordinates.folded(u)) < SAME_MODE for part in found)
+
         for first in starting_points(problem, coordinates, start)[:n_starts]:
-            end = find_mode(density, first, widths, lambda u: is_near(found, coordinates.folded(u)), **SEARCH)
-            end = coordinates.folded(end)
-            if is_near(found, end):
+            end = coordinates.folded(find_mode(density, first, widths, is_known, **SEARCH))
+            if is_known(end):
                 continue
             top, slopes = density(end)
             if top > max((part.top for part in found), default=-np.inf) - MODE_DEPTH:
@@ -128,19 +126,21 @@ class LaplaceApproximation:
                 mode = coordinates.folded(end + newton_step(curvature, slopes))
                 found.append(SplitT.at(mode, curvature, own.log_density))
         found.sort(key=lambda part: -part.top)
-        parts = tuple(part for part in found if part.top > found[0].top - MODE_DEPTH)
-        return replace(own, mixture=Mixture(parts))
+        return replace(own, mixture=Mixture(tuple(part for part in found if part.top > found[0].top - MODE_DEPTH)))
 
     def log_density(self, u: np.ndarray) -> float:
         """Log density of the posterior in these coordinates, up to a constant."""
-        log_params = within_limits(self.problem, self.coordinates.at(u).params)
-        return self.problem.log_evidence(log_params) + self.log_prior_density(u)
+        return self.problem.log_evidence(self.log_params(u)) + self.log_prior_density(u)
+
+    def log_params(self, u: np.ndarray) -> np.ndarray:
+        """The log parameters at a point, within the limits where the evidence can be evaluated."""
+        return np.clip(self.coordinates.at(u).params, *limits(self.problem))
 
     def log_prior_density(self, u: np.ndarray) -> float:
         """Log density of the prior in these coordinates."""
         params, log_jacobian, _ = self.coordinates.at(u)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            return self.log_prior(params - self.problem.log_units) + log_jacobian
+            return self.log_prior(params - self.problem.log_units)[0] + log_jacobian
 
     def draws(self, n: int, seed: int) -> Iterator[Draw]:
         """Draws of the log hyperparameters."""
@@ -148,7 +148,8 @@ class LaplaceApproximation:
 
     def sample(self, n: int, seed: int) -> np.ndarray:
         """Draw coordinates, (n, k), of which roots are positive."""
-        is_root, found = self.coordinates.is_root, np.empty((0, self.problem.kinds.size))
+        is_root = self.coordinates.is_root
+        found = np.empty((0, is_root.size))
         for block in self.mixture.blocks(seed):
             found = np.concatenate([found, block[np.all(block[:, is_root] > 0, axis=1)]])
             if len(found) >= n:
@@ -158,30 +159,17 @@ class LaplaceApproximation:
     def at(self, sample: np.ndarray) -> Iterator[Draw]:
         """The draws at these coordinates."""
         for u, log_density in zip(sample, self.mixture.log_density(sample).tolist(), strict=True):
-            log_params = within_limits(self.problem, self.coordinates.at(u).params)
-            yield Draw(log_params, self.log_prior_density(u) - log_density)
+            yield Draw(self.log_params(u), self.log_prior_density(u) - log_density)
 
 
 def starting_points(problem: Problem, coordinates: CubeRoots, fitted: np.ndarray) -> list[np.ndarray]:
     """Where modes are searched from: the fit, a smooth function with much noise, and a rough one with little."""
     own = coordinates.of(fitted)
-    own[problem.kinds == "constant_var"] = 0.0  # a fit may let the level vanish, from where a search leaps too far
-    found = [np.where(coordinates.is_root & (own == 0), START_ROOT, own)]
+    own[problem.is_level] = 0.0  # a fit may let the level vanish, from where a search leaps too far
+    starts = [np.where(coordinates.is_root & (own == 0), START_ROOT, own)]
     for root, noise_var in OTHER_STARTS:
-        start = np.where(coordinates.is_root, root, 0.0)
-        start[problem.kinds == "noise_var"] = math.log(noise_var)
-        found.append(start)
-    return found
-
-
-def is_near(parts: list[SplitT], u: np.ndarray) -> bool:
-    """Whether a point is around one of these modes."""
-    return any(part.distance(u) < SAME_MODE for part in parts)
-
-
-def within_limits(problem: Problem, log_params: np.ndarray) -> np.ndarray:
-    """Log parameters at which the evidence can be evaluated."""
-    return np.clip(log_params, *limits(problem))
+        starts.append(np.select([coordinates.is_root, problem.is_noise_var], [root, math.log(noise_var)], 0.0))
+    return starts
 
 
 def negative_hessian(
@@ -200,49 +188,9 @@ def negative_hessian(
 def newton_step(curvature: np.ndarray, slopes: np.ndarray) -> np.ndarray:
     """Return the step from a point near a mode to it, with the negative Hessian there; 0 where it would be long."""
     values, vectors = np.linalg.eigh(curvature)
-    along = (vectors.T @ slopes) / np.sqrt(np.maximum(values, LEAST_CURVATURE))
-    if np.linalg.norm(along) > LARGEST_STEP:
-        return np.zeros_like(slopes)
-    return np.asarray(vectors @ (along / np.sqrt(np.maximum(values, LEAST_CURVATURE))))
-
-
-@dataclass(frozen=True, eq=False)
-class CubeRoots:
-    """Coordinates: powers of the parameters, or logarithms where the power is 0."""
-
-    powers: np.ndarray
-    log_units: np.ndarray
-
-    @classmethod
-    def of_problem(cls, problem: Problem) -> CubeRoots:
-        is_root = [parameter.per_feature and parameter.absent == np.inf for parameter in problem.parameters]
-        return cls(np.where(is_root, ROOT, 0.0), problem.log_units)
-
-    @cached_property
-    def is_root(self) -> np.ndarray:
-        return self.powers != 0
-
-    def of(self, log_params: np.ndarray) -> np.ndarray:
-        """The coordinates of log parameters."""
-        scaled = log_params - self.log_units
-        return np.where(self.is_root, np.exp(self.powers * scaled), scaled)
-
-    def at(self, u: np.ndarray) -> Mapped:
-        is_root, powers = self.is_root, self.powers[self.is_root]
-        roots = np.copysign(np.maximum(np.abs(u[is_root]), SMALLEST_ROOT), u[is_root])  # of either sign in a search
-        log_roots, scaled = np.log(np.abs(roots)), u.copy()
-        scaled[is_root] = log_roots / powers
-
-        def pull_back(gradient: np.ndarray) -> np.ndarray:
-            slopes = np.array(gradient)
-            slopes[is_root] = (gradient[is_root] / powers - 1.0) / roots
-            return slopes
-
-        return Mapped(scaled + self.log_units, float(np.sum(-np.log(np.abs(powers)) - log_roots)), pull_back)
-
-    def folded(self, u: np.ndarray) -> np.ndarray:
-        """The point of the same parameters with positive roots."""
-        return np.where(self.is_root, np.abs(u), u)
+    roots = np.sqrt(np.maximum(values, LEAST_CURVATURE))
+    along = (vectors.T @ slopes) / roots  # in standard deviations
+    return np.asarray(vectors @ (along / roots)) if np.linalg.norm(along) <= LARGEST_STEP else np.zeros_like(slopes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,12 +255,8 @@ class Mixture:
         of_parts = np.array([part.log_density(u) for part in self.parts])
         return np.asarray(logsumexp(self.log_weights + of_parts.T, axis=-1))
 
-    def draws(self, seed: int) -> Iterator[np.ndarray]:
-        """Draws (k,), without end, which fill the distribution evenly."""
-        return chain.from_iterable(self.blocks(seed))
-
     def blocks(self, seed: int) -> Iterator[np.ndarray]:
-        """Blocks of such draws, (m, k)."""
+        """Blocks of draws (m, k), without end, which fill the distribution evenly."""
         from scipy.stats.qmc import Halton  # with the first draws: it takes half a second to load
 
         sequence = Halton(self.parts[0].mode.size + 2, seed=seed)

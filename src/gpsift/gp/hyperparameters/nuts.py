@@ -23,9 +23,10 @@ from threadpoolctl import threadpool_limits
 
 from gpsift._utils.linalg import NotPositiveDefinite
 from gpsift._utils.warnings import warn
-from gpsift.gp.hyperparameters.choices import MAP, Hyper
-from gpsift.gp.hyperparameters.coordinates import Density, PriorQuantiles, SamplerCoordinates, Whitened, density_in
-from gpsift.gp.hyperparameters.optimize import Draws, Estimate, LogPrior, limits
+from gpsift.gp.hyperparameters.choices import MAP, Hyper, check_whole_numbers
+from gpsift.gp.hyperparameters.coordinates import Coordinates, PriorQuantiles, Whitened
+from gpsift.gp.hyperparameters.optimize import Draws, Estimate, limits
+from gpsift.gp.hyperparameters.priors import Density
 from gpsift.gp.hyperparameters.problem import Problem, parameter_names
 from gpsift.gp.hyperparameters.warp_u import WarpU
 
@@ -33,18 +34,18 @@ from gpsift.gp.hyperparameters.warp_u import WarpU
 LARGEST_R_HAT = 1.02
 SMALLEST_ESS = 100.0
 # A chain may start at any mode that is at most this many nats below the highest one found, at a random distance with
-# this standard deviation from it, in coordinates in which the posterior has about 1.
+# this standard deviation from it, in coordinates in which the posterior has about 1. Starts that end within the third
+# number of nats have found one mode.
 MODE_DEPTH = 10.0
 START_SD = 0.5
+SAME_MODE = 0.1
 # The largest depth and the share of accepted steps. The No-U-Turn criterion ends a draw, but where the posterior is
 # nearly normal three long steps are as good and cost half: with Gaussian noise, this many rows and this many for each
-# hyperparameter. On 25 rows of two features 4000 draws of three steps were worth 257. Starts that end within this many
-# nats of one another, or far below, have found one mode; several are laid over one another.
+# hyperparameter. On 25 rows of two features 4000 draws of three steps were worth 257.
 UNTIL_IT_TURNS = (10, 0.8)
 THREE_STEPS = (2, 0.6)
 NORMAL_ROWS = 100
 NORMAL_ROWS_EACH = 5
-SAME_MODE = 0.1
 # Seconds of sampling from which on other processes, which take a second or two to start, are worth it; and about how
 # many evaluations of the density make a draw.
 WORTH_PROCESSES = 10.0
@@ -93,12 +94,8 @@ class NUTS(Hyper):
     max_depth: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("draws", "tune", "chains", "keep", "cores", "max_depth"):
-            value = getattr(self, name)
-            if name in ("cores", "max_depth") and value is None:
-                continue
-            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"`{name}` must be a whole number of at least 1, got {value!r}.")
+        optional = [name for name in ("cores", "max_depth") if getattr(self, name) is not None]
+        check_whole_numbers(self, **dict.fromkeys(["draws", "tune", "chains", "keep", *optional], 1))
         if self.target_accept is not None and not 0.0 < self.target_accept < 1.0:
             raise ValueError(f"`target_accept` must lie between 0 and 1, got {self.target_accept!r}.")
         if not isinstance(self.prior, MAP):
@@ -112,7 +109,7 @@ class NUTS(Hyper):
         _import_sampler()
         # The mode of what is sampled, the density of the logarithms: that of `MAP` can lie at the end of a tail, a
         # vanishing level for one, from which a chain is long on its way.
-        modes = self.prior.search(problem, prior_of_logarithms(self.prior))
+        modes = self.prior.search(problem, self.prior.log_prior_of_logarithms)
         trace = self._sample(problem, modes)
         log_params = trace.posterior["log_params"].stack(sample=("chain", "draw")).transpose("sample", ...).values
         chosen = np.unique(np.linspace(0, len(log_params) - 1, min(self.keep, len(log_params))).round().astype(int))
@@ -166,10 +163,7 @@ class NUTS(Hyper):
         if self.max_depth is None and self.target_accept is None and is_normal:
             return THREE_STEPS
         depth, accept = UNTIL_IT_TURNS
-        return (
-            depth if self.max_depth is None else self.max_depth,
-            accept if self.target_accept is None else self.target_accept,
-        )
+        return self.max_depth or depth, self.target_accept or accept
 
     @contextmanager
     def _densities(self, problem: Problem, at: np.ndarray, cores: int) -> Iterator[Callable[[], Density]]:
@@ -178,22 +172,21 @@ class NUTS(Hyper):
         def here() -> Density:
             return log_posterior(problem.stateless(), self.prior)
 
-        if cores == 1 or self._expected_seconds(here(), at) < WORTH_PROCESSES or not _travels(problem, self.prior):
-            yield here
-            return
-        with in_processes(problem, self.prior, cores) as elsewhere:
-            yield lambda: elsewhere
-
-    def _expected_seconds(self, density: Density, at: np.ndarray) -> float:
+        density = here()
         density(at)  # the first evaluation makes workspaces
         began = perf_counter()
         density(at)
-        return (perf_counter() - began) * EVALUATIONS_PER_DRAW * (self.tune + self.draws) * self.chains
+        expected = (perf_counter() - began) * EVALUATIONS_PER_DRAW * (self.tune + self.draws) * self.chains
+        if cores == 1 or expected < WORTH_PROCESSES or not _travels(problem, self.prior):
+            yield here
+        else:
+            with in_processes(problem, self.prior, cores) as elsewhere:
+                yield lambda: elsewhere
 
 
 def is_nearly_normal(problem: Problem) -> bool:
     """Whether the data have enough rows for a posterior that is nearly normal around a mode, in its coordinates."""
-    enough = max(NORMAL_ROWS, NORMAL_ROWS_EACH * len(problem.kinds))
+    enough = max(NORMAL_ROWS, NORMAL_ROWS_EACH * len(problem.labels))
     return problem.engine.name == "exact" and len(problem.y) >= enough
 
 
@@ -204,19 +197,19 @@ def has_several_modes(below: np.ndarray) -> bool:
 
 def coordinates_for(
     problem: Problem, prior: MAP, mode: np.ndarray, several: np.ndarray | None = None
-) -> SamplerCoordinates:
+) -> Coordinates | WarpU:
     """Return coordinates in which the posterior is nearly isotropic around a mode, or around all that are found."""
-    quantiles = PriorQuantiles.of_prior(prior_of_logarithms(prior), problem.parameters, problem.log_units)
+    quantiles = PriorQuantiles.of_prior(prior.log_prior_of_logarithms, problem.parameters, problem.log_units)
     density = log_posterior(problem.stateless(), prior)
     if several is not None and is_nearly_normal(problem):
-        warp = WarpU.of_modes(quantiles, density_in(quantiles, density), several, problem.kinds)
+        warp = WarpU.of_modes(quantiles, quantiles.density(density), several, problem.is_lengthscale)
         if len(warp.modes) > 1:
             return warp
     return Whitened.around_mode(quantiles, density, mode)
 
 
 def _compiled_model(
-    problem: Problem, make_density: Callable[[], Density], starts: np.ndarray, coordinates: SamplerCoordinates
+    problem: Problem, make_density: Callable[[], Density], starts: np.ndarray, coordinates: Coordinates | WarpU
 ) -> Any:
     """Return the density in the form that nutpie takes; chains start near a random one of `starts`."""
     nutpie, _ = _import_sampler()
@@ -228,20 +221,20 @@ def _compiled_model(
         return coordinates.start(starts, rng) + START_SD * rng.standard_normal(len(labels))
 
     def make_expand(*seeds: int) -> Callable[[np.ndarray], dict[str, np.ndarray]]:
-        drawn = coordinates.drawn(make_density(), np.random.default_rng(seeds))
+        to_params = coordinates.to_params(make_density(), np.random.default_rng(seeds))
 
-        def expanded(w: np.ndarray) -> dict[str, np.ndarray]:
-            log_params = drawn(w)
+        def expand(w: np.ndarray) -> dict[str, np.ndarray]:
+            log_params = to_params(w)
             return {"log_params": log_params, "hyperparameters": np.exp(log_params)}
 
-        return expanded
+        return expand
 
     return nutpie.compiled_pyfunc.from_pyfunc(
         ndim=len(labels),
         make_logp_fn=lambda: coordinates.density(make_density()),
         make_expand_fn=make_expand,
-        expanded_dtypes=[np.dtype("float64") for _ in names],
-        expanded_shapes=[(len(labels),) for _ in names],
+        expanded_dtypes=[np.dtype("float64")] * 2,
+        expanded_shapes=[(len(labels),)] * 2,
         expanded_names=names,
         coords={"parameter": labels},
         dims=dict.fromkeys(names, ("parameter",)),
@@ -249,21 +242,10 @@ def _compiled_model(
     )
 
 
-def prior_of_logarithms(prior: MAP) -> LogPrior:
-    """Log prior density of the logarithms of the parameters, and its gradient: `prior.log_prior` with the Jacobian."""
-
-    def log_prior(parameters: np.ndarray, log_params: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = prior.log_prior(parameters, log_params)
-        jacobian = prior.log_jacobian(parameters)
-        return value + float(jacobian @ log_params), gradient + jacobian
-
-    return log_prior
-
-
 def log_posterior(problem: Problem, prior: MAP) -> Density:
     """Log density of log hyperparameters and its gradient, as the sampler wants them."""
     lower, upper = limits(problem)
-    log_prior = prior.of_logarithms(problem.parameters)
+    log_prior = prior.log_prior_of_logarithms(problem.parameters)
     log_units = problem.log_units
     evidence_at = problem.engine.evidence_by_log_params(problem.kernel, problem.likelihood)
 

@@ -17,13 +17,11 @@ from scipy.optimize import minimize
 
 from gpsift._utils.linalg import NotPositiveDefinite
 from gpsift._utils.progress import SearchProgress
-from gpsift.gp.hyperparameters.coordinates import Axes, Scaling, curvature_by_differences
+from gpsift.gp.hyperparameters.coordinates import Axes, curvature_by_differences
+from gpsift.gp.hyperparameters.priors import LogPrior
 from gpsift.gp.hyperparameters.problem import Problem
 from gpsift.gp.inference import DenseInference
 from gpsift.kernels import Kernel
-
-# Parameters and the logarithms of their values -> log prior density and its gradient.
-LogPrior = Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray]]
 
 # Standard deviation of the logarithms of length-scales in random starts.
 RANDOM_START_SD = 0.7
@@ -44,9 +42,7 @@ class Start:
     message: str
     n_evaluations: int
     began: float = -np.inf  # the objective at its first place
-    curvature: np.ndarray | None = (
-        None  # of minus the objective by finite parameters, as its steps have found it, about
-    )
+    curvature: np.ndarray | None = None  # about that of minus the objective, by finite parameters
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,24 +88,18 @@ class SiftReport:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """The best of all starts: hyperparameters on the log scale and how they were found.
-
-    `n_rows` says on how many rows they were found, where that was a sample, and `by_neighbours` whether that was by
-    Vecchia's evidence. `evidence_bound` is a log evidence that other hyperparameters are known to exceed, where these
-    have no better one. `n_charged` is how many hyperparameters of the kernel the evidence has to pay for, where it is
-    not all of them.
-    """
+    """The best of all starts: hyperparameters on the log scale and how they were found."""
 
     log_params: np.ndarray
     starts: tuple[Start, ...] = ()
     at_limit: tuple[str, ...] = ()
     moving_features: tuple[str, ...] = ()
     draws: Draws | None = None
-    n_rows: int = 0
-    by_neighbours: bool = False
-    evidence_bound: float = -np.inf
+    n_rows: int = 0  # of the sample on which they were found, if it was one
+    by_neighbours: bool = False  # by Vecchia's evidence
+    evidence_bound: float = -np.inf  # a log evidence that others are known to exceed, where these have no better one
     sift: SiftReport | None = None
-    n_charged: int | None = None
+    n_charged: int | None = None  # of the kernel, that a penalty of the evidence counts, where it is not all of them
 
     @property
     def best(self) -> Start | None:
@@ -121,16 +111,16 @@ class Estimate:
 
     @property
     def starts_agree(self) -> bool:
-        """Whether all starts ended at the same height."""
-        heights = [start.objective for start in self.starts]
-        return not heights or max(heights) - min(heights) < AGREEMENT
+        """Whether all starts ended at the same objective."""
+        objectives = [start.objective for start in self.starts]
+        return not objectives or max(objectives) - min(objectives) < AGREEMENT
 
     @property
     def n_evaluations(self) -> int:
         return sum(start.n_evaluations for start in self.starts)
 
     def n_searched(self, kernel: Kernel) -> int:
-        """How many hyperparameters of the kernel were searched and have to be paid for."""
+        """Number of hyperparameters of the kernel that were searched and that a penalty of the evidence counts."""
         if not self.starts:
             return 0
         return int(np.isfinite(kernel.log_params).sum()) if self.n_charged is None else self.n_charged
@@ -159,14 +149,10 @@ def maximise(
 
 def low_precision_problem(problem: Problem) -> Problem | None:
     """Return the problem for a first, less precise search; None where that would save nothing."""
-    engine = problem.engine
-    if (
-        len(problem.y) < LEAST_ROUGH_ROWS
-        or not isinstance(engine, DenseInference)
-        or (rough := engine.low_precision()) is engine
-    ):
+    if len(problem.y) < LEAST_ROUGH_ROWS or not isinstance(problem.engine, DenseInference):
         return None
-    return replace(problem.with_engine(rough), tolerance=ROUGH_TOLERANCE)
+    rough = problem.engine.low_precision()
+    return None if rough is problem.engine else problem.with_engine(rough, tolerance=ROUGH_TOLERANCE)
 
 
 def refine_best(
@@ -191,9 +177,8 @@ def best_estimate(problem: Problem, ended: Sequence[Start]) -> Estimate:
     best = max(ended, key=lambda start: start.objective)
     if not np.isfinite(best.objective):
         raise NotPositiveDefinite("The covariance matrix has no Cholesky factor from any start of the search.")
-    return Estimate(
-        best.log_params, tuple(ended), _at_limit(problem, best.log_params), _moving_features(problem, ended)
-    )
+    at_limit, moving = _at_limit(problem, best.log_params), _moving_features(problem, ended)
+    return Estimate(best.log_params, tuple(ended), at_limit, moving)
 
 
 def starting_points(problem: Problem, n_starts: int, seed: int) -> list[np.ndarray]:
@@ -204,11 +189,10 @@ def starting_points(problem: Problem, n_starts: int, seed: int) -> list[np.ndarr
     """
     rng = np.random.default_rng(seed)
     first = problem.log_params + problem.log_units
-    is_lengthscale = problem.kinds == "lengthscale"
     short = first + np.log([parameter.short_start for parameter in problem.parameters])
     starts = [first, short] if problem.start is None else [problem.start, short, first]
     while len(starts) < n_starts:
-        starts.append(first + RANDOM_START_SD * is_lengthscale * rng.standard_normal(first.size))
+        starts.append(first + RANDOM_START_SD * problem.is_lengthscale * rng.standard_normal(first.size))
     return starts[:n_starts]
 
 
@@ -225,9 +209,9 @@ class Objective:
     """
 
     def __init__(self, problem: Problem, log_prior: LogPrior, start: np.ndarray, on_evaluation: Callable[[int], float]):
-        self.problem, self.log_prior, self.start, self.on_evaluation = problem, log_prior, start, on_evaluation
+        self.problem, self.start, self.on_evaluation = problem, start, on_evaluation
         self.moves = np.isfinite(start)
-        self.parameters, self.units = problem.parameters[self.moves], problem.log_units[self.moves]
+        self.log_prior, self.units = log_prior(problem.parameters[self.moves]), problem.log_units[self.moves]
         self.lower, self.upper = (limit[self.moves] for limit in limits(problem))
         self.n_evaluations = 0
         self.first_value = np.inf
@@ -258,7 +242,7 @@ class Objective:
         except NotPositiveDefinite:
             return np.inf, np.zeros_like(moving)
         inside = every[self.moves]
-        prior, prior_gradient = self.log_prior(self.parameters, inside - self.units)
+        prior, prior_gradient = self.log_prior(inside - self.units)
         gradient = np.where(inside == moving, evidence.gradient[self.moves] + prior_gradient, 0.0)
         return -(evidence.value + prior), -gradient
 
@@ -277,9 +261,9 @@ def search_from(
     """
     objective = Objective(problem, log_prior, start, on_evaluation)
     first = start[objective.moves]
-    coordinates: Scaling | Axes
     if curvature is None:
-        coordinates = Scaling(np.array([parameter.search_step for parameter in objective.parameters]))
+        steps = np.array([parameter.search_step for parameter in problem.parameters[objective.moves]])
+        coordinates = Axes.of_steps(steps)
     else:
         coordinates = Axes.newton(first, curvature, objective.gradient(first))
 
@@ -305,10 +289,14 @@ def search_from(
     return Start(-float(result.fun), log_params, converged, str(result.message), n_evaluations, began, seen)
 
 
-def curvature_at(problem: Problem, log_prior: LogPrior, log_params: np.ndarray) -> np.ndarray:
-    """Return the curvature of the objective by finite parameters, from one evaluation more than there are of them."""
+def curvature_at(problem: Problem, log_prior: LogPrior, log_params: np.ndarray, n_rows: int) -> np.ndarray:
+    """Return the curvature of the objective by finite parameters, as if there were `n_rows` of the problem's rows.
+
+    It takes one evaluation more than there are parameters.
+    """
     objective = Objective(problem, log_prior, log_params, lambda _evaluation: 0.0)
-    return curvature_by_differences(objective.gradient, log_params[objective.moves])
+    curvature = curvature_by_differences(objective.gradient, log_params[objective.moves])
+    return curvature * (n_rows / len(problem.y))
 
 
 def _at_limit(problem: Problem, log_params: np.ndarray) -> tuple[str, ...]:
@@ -316,12 +304,11 @@ def _at_limit(problem: Problem, log_params: np.ndarray) -> tuple[str, ...]:
 
     A length-scale at its upper limit is among them: it has lost its gradient there.
     """
-    lower, upper = limits(problem)
     found = []
-    ends = zip(problem.labels, problem.parameters, log_params, lower, upper, strict=True)
+    ends = zip(problem.labels, problem.parameters, log_params, *limits(problem), strict=True)
     for (kind, feature), parameter, value, low, high in ends:
         side, end = ("lower", 0.0) if value <= low else ("upper", np.inf)
-        is_harmless = parameter.absent == end and parameter.unit != "input"
+        is_harmless = parameter.absent == end and not parameter.is_lengthscale
         if np.isfinite(value) and (value <= low or value >= high) and not is_harmless:
             owner = f"{kind} of {feature}" if feature is not None else kind
             found.append(f"{owner} at its {side} limit ({np.exp(value):.3g})")
@@ -330,7 +317,7 @@ def _at_limit(problem: Problem, log_params: np.ndarray) -> tuple[str, ...]:
 
 def _moving_features(problem: Problem, ended: Sequence[Start]) -> tuple[str, ...]:
     """Features whose place in the order of length-scales is not the same at the end of every start."""
-    where = [i for i, (kind, feature) in enumerate(problem.labels) if kind == "lengthscale" and feature is not None]
+    where = np.flatnonzero(problem.is_lengthscale & (problem.columns >= 0))
     places = np.array([np.argsort(np.argsort(start.log_params[where])) for start in ended])
-    moving = {problem.labels[i][1]: None for i, place in zip(where, places.T, strict=True) if np.ptp(place) > 0}
-    return tuple(feature for feature in moving if feature is not None)
+    moving = dict.fromkeys(problem.columns[where[np.ptp(places, axis=0) > 0]].tolist())
+    return tuple(problem.names[j] for j in moving)

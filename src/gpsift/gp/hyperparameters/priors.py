@@ -17,8 +17,9 @@ secant is pi / 2 away from the real line.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -27,12 +28,40 @@ from gpsift._utils.quadrature import log_concave_interval
 
 __all__ = ["SAAS", "GammaPrior", "HalfT", "InverseGamma", "OnLogScale", "Prior"]
 
+Density = Callable[[np.ndarray], tuple[float, np.ndarray]]  # a point -> log density and its gradient
+# Declarations of parameters -> their log prior density as a function of their logarithms.
+LogPrior = Callable[[np.ndarray], Density]
+
 # The integrand is left out where it is this many nats below its maximum.
 DEPTH = 36.0
 # Nodes of the quadrature: more where the step would exceed the largest one, at which the rule is right to 1e-12 for a
 # single secant.
 NODES = 129
 LARGEST_STEP = 0.35
+
+
+class PriorTerm(NamedTuple):
+    """A prior of some parameters to a power, and the slope of its log Jacobian by each logarithm."""
+
+    positions: np.ndarray
+    prior: Prior
+    power: float
+    jacobian: float = 0.0
+
+
+def sum_of_log_priors(terms: Sequence[PriorTerm]) -> Density:
+    """Return the log density of independent priors as a function of all log parameters."""
+
+    def log_prior(log_params: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = 0.0, np.empty_like(log_params)
+        for where, prior, power, jacobian in terms:
+            logs = log_params[where]
+            density, slope = prior.log_density(np.exp(power * logs))
+            value += float(np.sum(density)) + jacobian * float(logs.sum())
+            gradient[where] = power * slope + jacobian
+        return value, gradient
+
+    return log_prior
 
 
 @dataclass(frozen=True)

@@ -82,8 +82,10 @@ class Problem(Generic[E]):
         )
 
     def on_rows(self, rows: np.ndarray) -> Problem[DenseInference]:
-        """Return the problem for some of the rows, by dense inference."""
+        """Return the problem for some of the rows, by dense inference; itself if they are all."""
         assert isinstance(self.engine, DenseInference)
+        if rows.size == len(self.y):
+            return self  # type: ignore[return-value]
         likelihood = self.likelihood
         if likelihood.knows_noise:
             likelihood = likelihood.with_noise_var(np.asarray(likelihood.noise_var)[rows])
@@ -112,6 +114,27 @@ class Problem(Generic[E]):
         return np.array([*self.kernel.parameters, *self.likelihood.parameters], dtype=object)
 
     @cached_property
+    def columns(self) -> np.ndarray:
+        """The column of each parameter's feature; -1 where it has none."""
+        column = {name: j for j, name in enumerate(self.names)}
+        return np.array([-1 if feature is None else column[feature] for _, feature in self.labels])
+
+    @cached_property
+    def is_lengthscale(self) -> np.ndarray:
+        """Which parameters are length-scales."""
+        return np.array([parameter.is_lengthscale for parameter in self.parameters])
+
+    @cached_property
+    def is_level(self) -> np.ndarray:
+        """Which parameters are variances of the level."""
+        return np.array([parameter.unit == "level**2" for parameter in self.parameters])
+
+    @cached_property
+    def is_noise_var(self) -> np.ndarray:
+        """Which parameters are variances of Gaussian noise: those of a likelihood with a closed form."""
+        return self.likelihood.has_closed_form & (np.arange(self.parameters.size) >= self._n_kernel)
+
+    @cached_property
     def log_params(self) -> np.ndarray:
         """The values that the model came with."""
         return np.concatenate([self.kernel.log_params, self.likelihood.log_params])
@@ -125,12 +148,10 @@ class Problem(Generic[E]):
         spread = np.log(self.y.std()) if has_scale else 0.0
         units = np.array([parameter.target_power * spread for parameter in self.parameters])
         if has_scale:  # the level has the size of y itself, not of its differences
-            units[[parameter.unit == "level**2" for parameter in self.parameters]] = np.log(np.mean(self.y**2))
-        columns = {name: j for j, name in enumerate(self.names)}
-        for i, (parameter, (_, feature)) in enumerate(zip(self.parameters, self.labels, strict=True)):
+            units[self.is_level] = np.log(np.mean(self.y**2))
+        for i, (parameter, column) in enumerate(zip(self.parameters, self.columns, strict=True)):
             if parameter.input_power:
-                sd = column_sd.mean() if feature is None else column_sd[columns[feature]]
-                units[i] += parameter.input_power * sd
+                units[i] += parameter.input_power * (column_sd.mean() if column < 0 else column_sd[column])
         return units
 
     @cached_property

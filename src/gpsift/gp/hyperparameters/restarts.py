@@ -2,12 +2,11 @@
 
 The log evidence is nearly flat at a length-scale far beyond the inputs, and a search cannot come back from there. A
 search on few rows, or one with many features, may leave a feature there that matters. `restart` sets such length-scales
-to values at which the feature acts again; the table below has the thresholds and the values of each use:
+to values at which the feature acts again; the table of `Restart` has the thresholds and the values of each use:
 
 - `reactivate`, `shorten_lengthscales`: searches of sparse models, whose first estimate comes from few rows.
-- `restart_trends`, `restart_nonlinear`: searches that go on from few rows to more
-  (`gpsift.gp.hyperparameters.subsampling`). The score statistics of `gpsift.gp.hyperparameters.score_tests` exist at an
-  infinite length-scale, too, and say which features are worth it.
+- `restart_trends`, `restart_nonlinear`: searches that go on from few rows to more. Score statistics, which exist at an
+  infinite length-scale, too, say which features are worth it.
 - `warm_start`: searches that begin with the hyperparameters of a related model.
 """
 
@@ -20,7 +19,13 @@ import numpy as np
 
 from gpsift.gp.hyperparameters.optimize import AGREEMENT
 from gpsift.gp.hyperparameters.problem import E, Problem, parameter_names
-from gpsift.gp.hyperparameters.score_tests import ScoreInputs, hermite_features, inverse_square_slopes, nonlinear_scores
+from gpsift.gp.hyperparameters.score_tests import (
+    ScoreInputs,
+    hermite_features,
+    inverse_square_slopes,
+    nonlinear_scores,
+    radial_covariance_and_slope,
+)
 from gpsift.gp.inference import DenseInference
 
 
@@ -40,7 +45,7 @@ class Restart:
 
     def applies(self, problem: Problem, log_params: np.ndarray) -> np.ndarray:
         """Which parameters are length-scales beyond the threshold."""
-        return (problem.kinds == "lengthscale") & (log_params - self.log_units(problem) > np.log(self.beyond))
+        return problem.is_lengthscale & (log_params - self.log_units(problem) > np.log(self.beyond))
 
 
 # A feature with a length-scale beyond 10 hardly acts; at 3 it acts little, but the gradient sees it.
@@ -57,12 +62,7 @@ def restart(
 ) -> np.ndarray:
     """Set the length-scales that a rule applies to, one after the other, to the value of largest evidence.
 
-    Parameters
-    ----------
-    where : array of bool
-        The parameters that may be set.
-    keep : bool
-        Whether a length-scale stays as it is if no value has more evidence.
+    `where` limits them to some parameters. With `keep` a length-scale stays as it is if no value has more evidence.
     """
     best = problem.log_evidence(log_params) if keep else -np.inf
     for i in np.flatnonzero(rule.applies(problem, log_params) & where):
@@ -79,7 +79,7 @@ def restart(
 
 def weak_start(problem: Problem) -> np.ndarray:
     """Return log parameters from which searches begin, with length-scales at which features act little."""
-    return problem.log_params + problem.log_units + np.where(problem.kinds == "lengthscale", np.log(INACTIVE.values), 0)
+    return problem.log_params + problem.log_units + np.where(problem.is_lengthscale, np.log(INACTIVE.values), 0)
 
 
 def reactivate(problem: Problem, log_params: np.ndarray) -> np.ndarray:
@@ -98,20 +98,22 @@ def shorten_lengthscales(problem: Problem, log_params: np.ndarray) -> np.ndarray
 
 def restart_trends(problem: Problem[DenseInference], log_params: np.ndarray) -> np.ndarray:
     """Restart features of negligible effect with a positive slope of the evidence by 1 / l^2 in these rows."""
-    far = LINEAR.applies(problem, log_params) & has_feature(problem)
+    far = LINEAR.applies(problem, log_params) & (problem.columns >= 0)
     if not far.any():
         return log_params
-    inputs = score_inputs(problem, log_params)
-    has_trend = inverse_square_slopes(inputs.slope.G, inputs.K0, problem.X) > 0
-    return restart(problem, log_params, LINEAR, far & has_trend[feature_columns(problem)])
+    K0, slope = radial_covariance_and_slope(problem, log_params)
+    has_trend = inverse_square_slopes(slope.G, K0, problem.X) > 0
+    return restart(problem, log_params, LINEAR, far & has_trend[problem.columns])
 
 
 def restart_nonlinear(problem: Problem[DenseInference], log_params: np.ndarray) -> np.ndarray | None:
     """Restart the feature with the largest score of a nonlinear effect; None where none is significant."""
-    far = np.flatnonzero(NONLINEAR.applies(problem, log_params) & has_feature(problem))
+    far = np.flatnonzero(NONLINEAR.applies(problem, log_params) & (problem.columns >= 0))
     if far.size == 0:
         return None
-    scores = nonlinear_scores(score_inputs(problem, log_params), feature_columns(problem)[far].tolist())
+    K0, slope = radial_covariance_and_slope(problem, log_params)
+    inputs = ScoreInputs(slope, K0, problem.X, hermite_features(problem.X))
+    scores = nonlinear_scores(inputs, problem.columns[far].tolist())
     if np.max(scores) < SIGNIFICANT:
         return None
     return restart(problem, log_params, NONLINEAR, np.arange(log_params.size) == far[np.argmax(scores)])
@@ -136,22 +138,3 @@ def warm_start(problem: Problem, known: Mapping[str, float]) -> np.ndarray:
     if np.isfinite(problem.ceiling) and problem.evidence(start).value > problem.ceiling - AGREEMENT:
         return start
     return restart(problem, start, LINEAR)
-
-
-def has_feature(problem: Problem) -> np.ndarray:
-    """Which parameters belong to a single feature."""
-    return np.array([feature is not None for _, feature in problem.labels])
-
-
-def feature_columns(problem: Problem) -> np.ndarray:
-    """The column of each parameter's feature, 0 where it has none."""
-    column = {name: j for j, name in enumerate(problem.names)}
-    return np.array([0 if feature is None else column[feature] for _, feature in problem.labels])
-
-
-def score_inputs(problem: Problem[DenseInference], log_params: np.ndarray) -> ScoreInputs:
-    """Return what score statistics at these parameters depend on."""
-    kernel, likelihood = problem.split(log_params)
-    radial = [term.between(problem.X, problem.X).K for term in kernel.parts if term.lengthscales]
-    slope = problem.engine.slope(kernel, likelihood)
-    return ScoreInputs(slope, np.sum(radial, axis=0), problem.X, hermite_features(problem.X), (), with_pairs=False)

@@ -25,15 +25,15 @@ whose entry scores are all near 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
 
-from gpsift.gp.inference import Slope
+from gpsift.gp.hyperparameters.problem import Problem
+from gpsift.gp.inference import DenseInference, Slope
 
 # Weights c_r of Hermite polynomials of degree 1, 2 and 3.
 DEGREE_WEIGHTS = (1.0, 0.5, 0.2)
@@ -106,15 +106,7 @@ def group_scores(scores: np.ndarray, groups: Sequence[Sequence[int]]) -> np.ndar
 def best_pairs(weights: np.ndarray, z: np.ndarray, active: Sequence[int], n_pairs: int) -> list[tuple[int, int]]:
     """Pairs of features whose product correlates most with the residual: the largest |sum_i w_i z_ij z_ik|.
 
-    Parameters
-    ----------
-    weights : array (n,) or (n, C)
-        Weights of the posterior mean.
-    z : array (n, p)
-        Normal scores.
-    active : sequence of int
-        Pairs of two of these are left out: they are together already.
-    n_pairs : int
+    Weights are (n,) or (n, C), normal scores z (n, p). Two active features are a pair already.
     """
     columns = weights[:, None] if weights.ndim == 1 else weights
     pull = np.sum([np.abs((z * w[:, None]).T @ z) for w in columns.T], axis=0)
@@ -122,6 +114,13 @@ def best_pairs(weights: np.ndarray, z: np.ndarray, active: Sequence[int], n_pair
     pull[np.ix_(active, active)] = 0.0
     largest = np.argsort(-pull, axis=None)[:n_pairs]
     return [(int(j), int(k)) for j, k in zip(*np.unravel_index(largest, pull.shape), strict=True) if pull[j, k] > 0]
+
+
+def radial_covariance_and_slope(problem: Problem[DenseInference], log_params: np.ndarray) -> tuple[np.ndarray, Slope]:
+    """Return the radial part of the covariance, and the derivative of the log evidence by the whole."""
+    kernel, likelihood = problem.split(log_params)
+    radial = [term.between(problem.X, problem.X).K for term in kernel.parts if term.lengthscales]
+    return np.sum(radial, axis=0), problem.engine.slope(kernel, likelihood)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,8 +131,8 @@ class ScoreInputs:
     K0: np.ndarray  # the radial part of the covariance
     X: np.ndarray
     features: np.ndarray  # polynomials of the columns of X, (3, n, p)
-    active: Sequence[int]
-    with_pairs: bool
+    active: Sequence[int] = ()
+    with_pairs: bool = False
 
     @property
     def weights(self) -> np.ndarray:
@@ -193,47 +192,29 @@ def adjust(others: np.ndarray, weighted: np.ndarray, slope_var: float, phi: np.n
 
 
 def nonlinear_scores(inputs: ScoreInputs, columns: Sequence[int]) -> np.ndarray:
-    """The largest score over length-scales, of K0 times a squared exponential of each of the columns."""
-    blocks = list(triangle_blocks(inputs))
-    return np.array([nonlinear_score(blocks, inputs.X[:, j]) for j in columns])
+    """The largest score over length-scales, of K0 times a squared exponential of each of the columns.
 
-
-class Block(NamedTuple):
-    """Some rows of two symmetric matrices up to the diagonal; what stands for two entries is doubled."""
-
-    rows: slice
-    pull: np.ndarray  # K0 o 2 G
-    spread: np.ndarray  # its squared standard deviations, which take the precision for diagonal, as it almost is
-
-
-def triangle_blocks(inputs: ScoreInputs) -> Iterator[Block]:
-    """Divide the lower triangles into blocks that stay in the processor's cache."""
+    Standard deviations take the precision for diagonal, as it almost is. The matrices are symmetric: their lower
+    triangles are summed by blocks of rows, which stay in the processor's cache.
+    """
     w, P, K0 = inputs.weights, inputs.precision, inputs.K0
     sd = np.sqrt(np.abs(np.diag(P)))
+    z = [inputs.X[:, j] / (inputs.X[:, j].std() or 1.0) / NONLINEAR_LENGTHSCALES[-1] for j in columns]
+    sums = np.zeros((len(z), len(NONLINEAR_LENGTHSCALES), 2))
     for start in range(0, len(w), BLOCK_ROWS):
-        rows, columns = slice(start, start + BLOCK_ROWS), slice(0, start + BLOCK_ROWS)
-        pull = K0[rows, columns] * (np.outer(w[rows], w[columns]) - P[rows, columns])
-        spread = (K0[rows, columns] * np.outer(sd[rows], sd[columns])) ** 2
-        twice = np.tril(np.ones_like(pull), start) + np.tril(np.ones_like(pull), start - 1)
-        yield Block(rows, pull * twice, spread * twice)
-
-
-def nonlinear_score(blocks: Sequence[Block], x: np.ndarray) -> float:
-    """The largest score of one column over length-scales."""
-    z = x / (x.std() or 1.0) / NONLINEAR_LENGTHSCALES[-1]
-    pulls, spreads = np.sum([block_sums(block, z) for block in blocks], axis=0).T
-    return float(np.max(divide(pulls, np.sqrt(2.0 * spreads))))
-
-
-def block_sums(block: Block, z: np.ndarray) -> list[tuple[float, float]]:
-    """The part of a block in pull and spread of each length-scale, the longest first."""
-    kappa = np.exp(-0.5 * np.subtract.outer(z[block.rows], z[: block.rows.stop]) ** 2)
-    sums = []
-    for _ in NONLINEAR_LENGTHSCALES:  # half the length-scale is the fourth power
-        squared = kappa * kappa
-        sums.append((np.vdot(block.pull, kappa), np.vdot(block.spread, squared)))
-        kappa = squared * squared
-    return sums
+        rows, below = slice(start, start + BLOCK_ROWS), slice(0, start + BLOCK_ROWS)
+        pull = K0[rows, below] * (np.outer(w[rows], w[below]) - P[rows, below])
+        spread = (K0[rows, below] * np.outer(sd[rows], sd[below])) ** 2
+        counts = np.tril(np.ones_like(pull), start) + np.tril(np.ones_like(pull), start - 1)  # 2 below the diagonal
+        pull, spread = pull * counts, spread * counts
+        for x, of_x in zip(z, sums, strict=True):
+            kappa = np.exp(-0.5 * np.subtract.outer(x[rows], x[below]) ** 2)
+            for of_lengthscale in of_x:  # the longest first: half the length-scale is the fourth power
+                squared = kappa * kappa
+                of_lengthscale += np.vdot(pull, kappa), np.vdot(spread, squared)
+                kappa = squared * squared
+    pulls, spreads = np.moveaxis(sums, -1, 0)
+    return divide(pulls, np.sqrt(2.0 * spreads)).max(axis=1)
 
 
 def pair_scores(inputs: ScoreInputs) -> np.ndarray:

@@ -8,15 +8,13 @@ with no feature, that is with every length-scale infinite, and searches only the
 2. **Step** (`StepwiseSearch.step`). The features with the largest scores are compared by the evidence at several
    length-scales; the best is activated, and all hyperparameters are searched again. Features without effects of their
    own are tried in pairs.
-3. **Stop.** Each active feature owes a penalty, the price of having been chosen among p (`selection_penalty`). The path
-   ends after a few steps in a row that do not raise the evidence less this penalty, and its best state is taken.
+3. **Stop.** Each active feature has a penalty, for having been chosen among p (`selection_penalty`). The path ends
+   after a few steps in a row that do not raise the evidence less this penalty, and its best state is taken.
 4. **Prune.** Features that are no longer worth their penalty leave again.
 
-Features of a group are activated and pruned together, at one penalty.
-
-With many rows the path begins on a sample of them and goes on with all rows. A sample may miss features that act
-together. Therefore, if nothing is active or a score on more rows is significant, all features are activated at once and
-pruned, and the better of the two results is taken.
+Features of a group are activated and pruned together, at one penalty. With many rows the path begins on a sample of
+them and goes on with all rows. A sample may miss features that act together. Therefore, if nothing is active or a score
+on more rows is significant, all features are activated at once and pruned, and the better of the two results is taken.
 """
 
 from __future__ import annotations
@@ -33,11 +31,10 @@ from scipy.special import gammaln
 from gpsift._utils.priors import HalfT, InverseGamma, OnLogScale
 from gpsift._utils.progress import SearchProgress, part_of_search, set_status
 from gpsift._utils.validation import read_groups
-from gpsift.gp.hyperparameters.choices import MAP, Fixed, Hyper
+from gpsift.gp.hyperparameters.choices import MAP, Fixed, Hyper, check_whole_numbers
 from gpsift.gp.hyperparameters.optimize import (
     Draws,
     Estimate,
-    LogPrior,
     SiftReport,
     SwitchedOn,
     curvature_at,
@@ -52,10 +49,10 @@ from gpsift.gp.hyperparameters.score_tests import (
     feature_scores,
     group_scores,
     hermite_features,
+    radial_covariance_and_slope,
 )
-from gpsift.gp.hyperparameters.subsampling import begins_on_few, growing_samples, on_sample, sample_rows
-from gpsift.gp.inference import DenseInference as DenseInference
-from gpsift.gp.inference import Slope
+from gpsift.gp.hyperparameters.subsampling import begins_on_few, growing_samples, sample_rows
+from gpsift.gp.inference import DenseInference
 from gpsift.reference.base import N_CLOSE
 
 # Rows on which the path begins with inference that iterates; with the closed form it begins on fewer. It goes on with
@@ -66,17 +63,17 @@ MOST_ROWS_AFTERWARDS = 4000
 N_STARTS_OF_ALL = 3
 # The share of the path in the whole work; the rest is the search for the hyperparameters of the active features.
 PATH_SHARE = 0.9
-# Length-scales, in standard deviations, at which a feature may enter, and the one from which a pair's nonlinear effect
-# is searched.
+# Length-scales, in standard deviations, at which a feature may enter, and the one at which a pair is nonlinear.
 ENTERING_LENGTHSCALES = (0.5, 1.5, 4.0, 12.0)
 NONLINEAR_LENGTHSCALE = 1.5
 # A signal variance of less than this share of that which searches begin with is negligible.
 NEGLIGIBLE_SIGNAL = 0.1
-# Iterations of a search on the path, and of one that leaves a feature out; nats below which the gain of one ends them.
+# Iterations of a search on the path, and of one that leaves a feature out.
 TRIAL_ITERATIONS = 40
 LEAVING_ITERATIONS = 15
+# A gain of an iteration below this many nats ends such a search; that of the null model, whose gains are small on the
+# way to a level of 0, ends later.
 LEAST_GAIN = 0.06
-# In the search of the null model, on whose way to a level of 0 each gain is small, it is this.
 LEAST_GAIN_OF_NULL = 1e-4
 # Features, and pairs, that are tried at each step, and features that are tried without at the end.
 N_TRIED = 3
@@ -84,7 +81,7 @@ N_LEAVING = 2
 # Where the largest score exceeds this many standard deviations, features below this share of it wait for a later step.
 CLEAR = 6.0
 LEAST_SHARE = 0.3
-# Nats that others are not expected to make up for when a feature leaves.
+# A feature stays if the evidence without it, at the hyperparameters with it, is this many nats lower.
 MOST_MISSED = 40.0
 # The share of the rows, and how many at least, whose curvature is taken for that of all.
 CURVED_SHARE = 1.0 / 3.0
@@ -110,8 +107,8 @@ class Sift(Hyper):
     Parameters
     ----------
     toll : float, optional
-        Nats of log evidence that each feature has to bring. By default the penalty of k features is k + log C(p, k),
-        the price of having been chosen among p: log p + 1 for the first one, and less for later ones.
+        Penalty of each feature, in nats of log evidence. By default that of k features is k + log C(p, k), for having
+        been chosen among p: log p + 1 for the first one, and less for later ones.
     max_active : int
         Features that are active at the same time, at most.
     pairs : bool
@@ -119,8 +116,8 @@ class Sift(Hyper):
     patience : int
         Steps in a row that do not raise the penalised evidence before the path ends.
     prior : MAP
-        The prior of the hyperparameters of active features: one start,
-        ``lengthscale=OnLogScale(InverseGamma(0.1, 10))`` and ``noise=HalfT(4, 1)`` by default.
+        The prior of the hyperparameters of active features; by default with one start,
+        ``lengthscale=OnLogScale(InverseGamma(0.1, 10))`` and ``noise=HalfT(4, 1)``.
     then : Hyper, optional
         How the hyperparameters of the active features are found in the end, from where the path has left them: by a
         search under `prior` by default. `NUTS()` draws them, under its own prior; inactive features stay inactive in
@@ -146,10 +143,7 @@ class Sift(Hyper):
     def __post_init__(self) -> None:
         if self.toll is not None and not (np.isfinite(self.toll) and self.toll >= 0):
             raise ValueError(f"`toll` must be a number of nats of at least 0, got {self.toll!r}.")
-        for name, least in (("max_active", 1), ("patience", 0), ("seed", 0)):
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
-                raise ValueError(f"`{name}` must be a whole number of at least {least}, got {value!r}.")
+        check_whole_numbers(self, max_active=1, patience=0, seed=0)
         if not isinstance(self.prior, MAP):
             raise TypeError(f"`prior` must be MAP(...), got {self.prior!r}. What comes after the sift is `then`.")
         if self.then is not None and (not isinstance(self.then, Hyper) or isinstance(self.then, Sift | Fixed)):
@@ -174,35 +168,21 @@ class Sift(Hyper):
         return replace(self, groups=groups) if self.groups is None else self
 
     def estimate(self, problem: Problem[DenseInference]) -> Estimate:
-        features = [feature for kind, feature in problem.labels if kind == "lengthscale"]
-        if not features or None in features:
-            raise ValueError(
-                "Sift() switches features off by their length-scales, and this kernel does not have one for each. Use "
-                "SquaredExponential() without shared=True, or MAP()."
-            )
-        if ("linear_var", None) in problem.labels:
-            raise ValueError(
-                "Sift() cannot switch features off in a Linear() term with one variance for all. Give it one for each: "
-                f"Linear(np.ones({len(problem.names)}))."
-            )
+        refuse_shared_parameters(problem)
         with part_of_search(0.0, PATH_SHARE):
-            search, path = self._forward(problem)
+            few, *more = rows_of_stages(problem, self.seed)
+            search = self._search_of(problem.on_rows(few))
+            path = search.run_path(search.null_state())
+            for rows in more:
+                patience = 0 if path.best.active else self.patience
+                search = replace(self._search_of(problem.on_rows(rows)), patience=patience, subsample_search=search)
+                path = search.run_path(search.optimize(search.candidate(path.best)), path.steps)
+            path = replace(path, best=search.prune(path.best))
             if search.subsample_search is not None:
                 path = self._better_of_backward(search, path)
         with part_of_search(PATH_SHARE, 1.0):
             estimate = self._final_search(problem, search, path.best)
         return replace(estimate, sift=search.report(path))
-
-    def _forward(self, problem: Problem[DenseInference]) -> tuple[StepwiseSearch, SearchPath]:
-        """Run the path on the samples of rows, each from where the last one has ended, and prune the result."""
-        few, *more = rows_of_stages(problem, self.seed)
-        search = self._search_of(problem.on_rows(few))
-        path = search.run_path(search.null_state())
-        for rows in more:
-            patience = 0 if path.best.active else self.patience
-            search = replace(self._search_of(on_sample(problem, rows)), patience=patience, subsample_search=search)
-            path = search.run_path(search.optimize(search.candidate(path.best)), path.steps)
-        return search, replace(path, best=search.prune(path.best))
 
     def _better_of_backward(self, search: StepwiseSearch, path: SearchPath) -> SearchPath:
         """Activate all units with the largest scores at once and prune them, unless no score is significant.
@@ -215,18 +195,15 @@ class Sift(Hyper):
         units = (*state.active, *search.largest(scores, search.n_allowed - len(state.active)))
         hyper = self.prior if state.active else replace(self.prior, starts=max(N_STARTS_OF_ALL, self.prior.starts))
         found = hyper.estimate(search.problem.on_columns(search.columns(units)))
-        full = search.candidate(SearchState((), {}, -np.inf), units).with_log_params(found.log_params)
+        full = replace(search.candidate(NULL_STATE, units), log_params=found.log_params)
         pruned = search.prune(search.prune_long_lengthscales(full.as_state()))
         if search.penalised_evidence(pruned) <= search.penalised_evidence(state):
             return path
-        new = tuple(search.names[unit] for unit in pruned.active if unit not in state.active)
-        step = SwitchedOn(new, pruned.evidence - state.evidence, search.penalty(pruned) - search.penalty(state))
-        return search.run_path(pruned, (*path.steps, step) if new else path.steps)
+        is_new = any(unit not in state.active for unit in pruned.active)
+        return search.run_path(pruned, (*path.steps, search.step_between(state, pruned)) if is_new else path.steps)
 
     def _search_of(self, problem: Problem[DenseInference]) -> StepwiseSearch:
-        names, groups = read_groups(self.groups, problem.names)
-        log_prior = self.prior.log_prior
-        return StepwiseSearch(problem, names, groups, self.toll, self.max_active, self.patience, self.pairs, log_prior)
+        return StepwiseSearch(self, problem, *read_groups(self.groups, problem.names), self.patience)
 
     def _final_search(self, problem: Problem[DenseInference], search: StepwiseSearch, state: SearchState) -> Estimate:
         """Find the hyperparameters of all features; inactive ones are at an infinite length-scale."""
@@ -254,6 +231,22 @@ def rows_of_stages(problem: Problem, seed: int) -> list[np.ndarray]:
     return [few, np.arange(n)] if n <= MOST_ROWS_AFTERWARDS else [few]
 
 
+def refuse_shared_parameters(problem: Problem) -> None:
+    """Raise an error where a feature has no hyperparameters of its own to switch it off."""
+    lengthscales = problem.columns[problem.is_lengthscale]
+    if lengthscales.size == 0 or lengthscales.min() < 0:
+        raise ValueError(
+            "Sift() switches features off by their length-scales, and this kernel does not have one for each. Use "
+            "SquaredExponential() without shared=True, or MAP()."
+        )
+    per_feature = np.array([parameter.per_feature for parameter in problem.parameters])
+    if np.any(per_feature & (problem.columns < 0)):
+        raise ValueError(
+            "Sift() cannot switch features off in a Linear() term with one variance for all. Give it one for each: "
+            f"Linear(np.ones({len(problem.names)}))."
+        )
+
+
 def in_full_model(problem: Problem, active: Problem, log_params: np.ndarray) -> np.ndarray:
     """Place log parameters (..., parameter) of the active features' problem among those of all features."""
     position = {name: i for i, name in enumerate(parameter_names(problem.labels))}
@@ -263,9 +256,9 @@ def in_full_model(problem: Problem, active: Problem, log_params: np.ndarray) -> 
 
 
 def selection_penalty(k: int, p: int, toll: float | None = None) -> float:
-    """Nats that k units among p owe: `toll` for each, or by default log C(p, k) + k.
+    """Penalty of k units among p in nats: `toll` for each, or by default log C(p, k) + k.
 
-    By default the next one owes 1 + log((p - k) / (k + 1)), which falls with k; beyond half of them it is 1.
+    By default that of the next one is 1 + log((p - k) / (k + 1)), which falls with k; beyond half of them it is 1.
     """
     if toll is not None:
         return toll * k
@@ -282,13 +275,12 @@ class SearchState:
     evidence: float
     newest: tuple[int, ...] = ()
 
-    def without(self, name: str) -> SearchState:
-        """The state without the value of one hyperparameter."""
-        return replace(self, values={known: value for known, value in self.values.items() if known != name})
-
     def log_params(self, problem: Problem) -> np.ndarray:
         """The log parameters of the problem of its units."""
         return np.log([self.values[name] for name in parameter_names(problem.labels)])
+
+
+NULL_STATE = SearchState((), {}, -np.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,9 +302,6 @@ class Candidate:
         entering = np.log(lengthscale) + self.problem.log_units
         return replace(self, log_params=np.where(self.is_entering, entering, self.log_params))
 
-    def with_log_params(self, log_params: np.ndarray) -> Candidate:
-        return replace(self, log_params=log_params)
-
     def at_best_lengthscale(self) -> Candidate:
         """The candidate at the length-scale of largest evidence; the longest is tried if the next one is no worse.
 
@@ -324,8 +313,11 @@ class Candidate:
         return max(tried, key=lambda candidate: candidate.evidence)
 
     def as_state(self) -> SearchState:
-        values = dict(zip(parameter_names(self.problem.labels), np.exp(self.log_params).tolist(), strict=True))
-        return SearchState(self.active, values, self.evidence, self.entering)
+        return self.state_at(self.log_params, self.evidence)
+
+    def state_at(self, log_params: np.ndarray, evidence: float) -> SearchState:
+        values = dict(zip(parameter_names(self.problem.labels), np.exp(log_params).tolist(), strict=True))
+        return SearchState(self.active, values, evidence, self.entering)
 
 
 @dataclass(frozen=True)
@@ -340,49 +332,61 @@ class SearchPath:
 class StepwiseSearch:
     """Stepwise selection for one problem. Its units are features, and groups of them that are activated together."""
 
+    hyper: Sift
     problem: Problem[DenseInference]
     names: tuple[str, ...]  # of the units
     groups: tuple[tuple[int, ...], ...]  # the columns of each unit
-    toll: float | None  # nats that each of them owes; None: `selection_penalty`
-    max_active: int
-    patience: int  # steps in a row that do not raise the penalised evidence before the path ends
-    allows_pairs: bool
-    log_prior: LogPrior  # of the hyperparameters of active units
+    patience: int
     subsample_search: StepwiseSearch | None = None  # the search on fewer rows, where expensive trials are made first
+
+    @property
+    def n_allowed(self) -> int:
+        """How many units may be active."""
+        return min(self.hyper.max_active, len(self.names))
+
+    @property
+    def allows_pairs(self) -> bool:
+        return self.hyper.pairs and len(self.problem.names) <= MOST_PAIRED
 
     # The path.
 
     def null_state(self) -> SearchState:
         """Fit the null model, without the level if that does not raise the evidence."""
-        return self.optimize(self.candidate(SearchState((), {}, -np.inf)), least_gain=LEAST_GAIN_OF_NULL)
+        return self.optimize(self.candidate(NULL_STATE), least_gain=LEAST_GAIN_OF_NULL)
 
     def run_path(self, state: SearchState, steps: tuple[SwitchedOn, ...] = ()) -> SearchPath:
         """Take steps from a state until `patience` of them in a row have not raised the penalised evidence."""
         best, n_idle = state, 0
         while len(state.active) < self.n_allowed and n_idle <= self.patience:
-            following = self.step(state, try_pairs=self.pairs_are_tried and not n_idle)
+            following = self.step(state, try_pairs=self.allows_pairs and not n_idle)
             if following is None:
                 break
-            new = tuple(self.names[unit] for unit in following.active[len(state.active) :])
-            penalty = self.penalty(following) - self.penalty(state)
-            steps = (*steps, SwitchedOn(new, following.evidence - state.evidence, penalty))
+            steps = (*steps, self.step_between(state, following))
             n_idle = 0 if self.penalised_evidence(following) > self.penalised_evidence(state) else n_idle + 1
             state = following
             best = max(best, state, key=self.penalised_evidence)
         return SearchPath(best, steps)
 
+    def step_between(self, state: SearchState, following: SearchState) -> SwitchedOn:
+        """Return the record of a step."""
+        new = tuple(self.names[unit] for unit in following.active if unit not in state.active)
+        return SwitchedOn(new, following.evidence - state.evidence, self.penalty(following) - self.penalty(state))
+
     def step(self, state: SearchState, *, try_pairs: bool) -> SearchState | None:
         """Activate the unit, or the pair of units, that raises the penalised evidence most."""
-        K0, slope = self.slope(state)
-        scores = self.unit_scores(state, K0, slope)
+        scores = self.entry_scores(state)
         least = LEAST_SHARE * scores.max() if scores.max() > CLEAR else -np.inf
         singles = [(unit,) for unit in self.largest(scores, N_TRIED) if scores[unit] >= least]
         best = self.add_best(state, singles)
-        if try_pairs and (best is None or self.penalised_evidence(best) < self.penalised_evidence(state)):
-            pairs = self.best_pairs(state, slope)
-            found = (best, self.add_best(state, pairs, reset_signal=True), *self.add_nonlinear(state, pairs[:1]))
-            best = max((each for each in found if each is not None), key=self.penalised_evidence, default=None)
-        return best
+        if not try_pairs or (best and self.penalised_evidence(best) >= self.penalised_evidence(state)):
+            return best
+        pairs = self.best_pairs(state)
+        found = [best, self.add_best(state, pairs, reset_signal=True)]
+        # Where half of the units are active, a further one has a small penalty, and one of hundreds of pairs would be
+        # worth it by chance.
+        if pairs and 2 * len(state.active) <= len(self.names):
+            found.append(self.add_nonlinear(state, pairs[0]))
+        return max((each for each in found if each is not None), key=self.penalised_evidence, default=None)
 
     def add_best(
         self, state: SearchState, candidates: Sequence[tuple[int, ...]], *, reset_signal: bool = False
@@ -396,8 +400,10 @@ class StepwiseSearch:
 
         If every length-scale lowers the evidence, a search would only lengthen it, and there is none.
         """
-        resets = state.active and (reset_signal or self.signal_is_negligible(state))
-        states = (state, state.without("signal_var")) if resets else (state,)
+        states = [state]
+        if state.active and (reset_signal or self.signal_is_negligible(state)):
+            values = {name: value for name, value in state.values.items() if name != self.signal_var[0]}
+            states.append(replace(state, values=values))
         found = [self.best_candidate(states, units) for units in candidates]
         best = max(found, key=lambda candidate: candidate.evidence, default=None)
         if best is None:
@@ -408,95 +414,39 @@ class StepwiseSearch:
         """The best over some states, and over length-scales at which units may enter; on fewer rows if possible."""
         if self.subsample_search is not None:
             found = self.subsample_search.best_candidate(states, units)
-            return self.candidate(states[0], units).with_log_params(found.log_params)
+            return replace(self.candidate(states[0], units), log_params=found.log_params)
         found_at = [self.candidate(state, units).at_best_lengthscale() for state in states]
         return max(found_at, key=lambda candidate: candidate.evidence)
 
-    def signal_is_negligible(self, state: SearchState) -> bool:
-        """Whether the signal variance is far below that which searches begin with."""
-        problem = self.low_precision.on_columns(self.columns(state.active))
-        own = dict(zip(parameter_names(problem.labels), problem.log_params + problem.log_units, strict=True))
-        if "signal_var" not in own:
-            return False
-        return bool(np.log(state.values["signal_var"]) < own["signal_var"] + np.log(NEGLIGIBLE_SIGNAL))
+    @cached_property
+    def signal_var(self) -> tuple[str, float]:
+        """The name of the first signal variance and the logarithm at which searches begin; ("", -inf) without one."""
+        own = (self.problem.log_params + self.problem.log_units).tolist()
+        declared = zip(parameter_names(self.problem.labels), own, self.problem.kernel.parameters, strict=False)
+        return next(((name, start) for name, start, each in declared if each.unit == "target**2"), ("", -np.inf))
 
-    def add_nonlinear(self, state: SearchState, pairs: Sequence[tuple[int, ...]]) -> list[SearchState]:
-        """Activate pairs at a length-scale at which their products are nonlinear.
+    def signal_is_negligible(self, state: SearchState) -> bool:
+        """Whether the signal variance is far below that with which searches begin."""
+        name, start = self.signal_var
+        return np.log(state.values.get(name, np.inf)) < start + np.log(NEGLIGIBLE_SIGNAL)
+
+    def add_nonlinear(self, state: SearchState, pair: tuple[int, ...]) -> SearchState:
+        """Activate a pair at a length-scale at which its product is nonlinear, first on fewer rows if possible.
 
         With a strong signal that lowers the evidence, whereas at a long length-scale the evidence is flat and a search
-        would end before it began. If half of the units are active, a further one owes little, and a pair out of
-        hundreds would be worth it by chance.
+        would end before it began.
         """
-        if 2 * len(state.active) > len(self.names):
-            return []
-        return [self.add_nonlinear_pair(state, pair) for pair in pairs]
-
-    def add_nonlinear_pair(self, state: SearchState, pair: tuple[int, ...]) -> SearchState:
-        """Activate a pair at that length-scale, first on fewer rows if possible."""
         if self.subsample_search is None:
             return self.optimize(self.candidate(state, pair).at(NONLINEAR_LENGTHSCALE))
-        candidate = self.candidate(self.subsample_search.add_nonlinear_pair(state, pair))
-        candidate = replace(candidate, entering=pair)
+        candidate = replace(self.candidate(self.subsample_search.add_nonlinear(state, pair)), entering=pair)
         return self.optimize(candidate) if candidate.evidence > state.evidence else candidate.as_state()
-
-    # What a state is worth.
 
     def penalised_evidence(self, state: SearchState) -> float:
         """Log evidence less the penalty of the active units."""
         return state.evidence - self.penalty(state)
 
     def penalty(self, state: SearchState) -> float:
-        return selection_penalty(len(state.active), len(self.names), self.toll)
-
-    # Score statistics.
-
-    def unit_scores(self, state: SearchState, K0: np.ndarray, slope: Slope) -> np.ndarray:
-        """Score statistics of inactive units as they enter; minus infinity for active ones."""
-        scores = group_scores(entry_scores(slope.G, K0, self.polynomials), self.groups)
-        scores[list(state.active)] = -np.inf
-        return scores
-
-    def feature_scores(self, state: SearchState) -> np.ndarray:
-        """The largest score statistics of inactive units over the effects that they may have."""
-        K0, slope = self.slope(state)
-        active = self.columns(state.active)
-        inputs = ScoreInputs(slope, K0, self.problem.X, self.polynomials, active, self.pairs_are_tried)
-        scores = group_scores(feature_scores(inputs), self.groups)
-        scores[list(state.active)] = -np.inf
-        return scores
-
-    @staticmethod
-    def largest(scores: np.ndarray, most: int) -> list[int]:
-        """The units with the largest scores."""
-        return [int(unit) for unit in np.argsort(-scores)[:most] if np.isfinite(scores[unit])]
-
-    @property
-    def pairs_are_tried(self) -> bool:
-        return self.allows_pairs and len(self.problem.names) <= MOST_PAIRED
-
-    def best_pairs(self, state: SearchState, slope: Slope) -> list[tuple[int, ...]]:
-        """The units of the pairs of features with the largest scores, of which one may be active."""
-        owner = {j: unit for unit, columns in enumerate(self.groups) for j in columns}
-        found = best_pairs(slope.weights, self.polynomials[0], self.columns(state.active), N_TRIED)
-        return [tuple({owner[j]: None for j in pair}) for pair in found]
-
-    def slope(self, state: SearchState) -> tuple[np.ndarray, Slope]:
-        """The radial part of the covariance, and the derivative of the evidence by the whole; the last one is kept."""
-        if state not in self._last_slope:
-            problem = self.low_precision.on_columns(self.columns(state.active))
-            kernel, likelihood = problem.split(state.log_params(problem))
-            radial = [term.between(problem.X, problem.X).K for term in kernel.parts if term.lengthscales]
-            self._last_slope.clear()
-            self._last_slope[state] = np.sum(radial, axis=0), problem.engine.slope(kernel, likelihood)
-        return self._last_slope[state]
-
-    @cached_property
-    def _last_slope(self) -> dict[SearchState, tuple[np.ndarray, Slope]]:
-        return {}
-
-    @cached_property
-    def polynomials(self) -> np.ndarray:
-        return hermite_features(self.problem.X)
+        return selection_penalty(len(state.active), len(self.names), self.hyper.toll)
 
     # Pruning.
 
@@ -511,10 +461,7 @@ class StepwiseSearch:
         return state
 
     def removals(self, state: SearchState) -> Iterator[SearchState]:
-        """States without one of the units that matter least, optimised.
-
-        What a unit that came last and alone has brought is known.
-        """
+        """States without one of the units that matter least, optimised; the gain of one that came last is known."""
         leaving = [unit for unit in state.active if state.newest != (unit,)]
         rests = [tuple(unit for unit in state.active if unit != left) for left in leaving]
         for rest in self.cheapest(state, rests):
@@ -531,19 +478,64 @@ class StepwiseSearch:
 
     def prune_long_lengthscales(self, state: SearchState) -> SearchState:
         """Remove the units of the longest length-scales, as long as that raises the penalised evidence."""
-        in_units = dict(zip(parameter_names(self.problem.labels), np.exp(self.problem.log_units), strict=True))
-
-        def lengthscale(unit: int) -> float:
-            names = [f"lengthscale[{self.problem.names[j]}]" for j in self.groups[unit]]
-            return min(state.values[name] / in_units[name] for name in names)
-
-        for longest in sorted(state.active, key=lengthscale, reverse=True)[:-1]:
+        candidate = self.candidate(state)
+        in_units = candidate.log_params - candidate.problem.log_units
+        shortest = {unit: in_units[self.lengthscales_of([unit], candidate.problem)].min() for unit in state.active}
+        for longest in sorted(state.active, key=shortest.__getitem__, reverse=True)[:-1]:
             rest = tuple(unit for unit in state.active if unit != longest)
             fewer = self.candidate(replace(state, active=rest)).as_state()
             if self.penalised_evidence(fewer) < self.penalised_evidence(state):
                 break
             state = fewer
         return state
+
+    # Score statistics.
+
+    def entry_scores(self, state: SearchState) -> np.ndarray:
+        """Score statistics of inactive units as they enter; minus infinity for active ones."""
+        inputs = self.score_inputs(state)
+        return self.scores_of_units(state, entry_scores(inputs.slope.G, inputs.K0, inputs.features))
+
+    def feature_scores(self, state: SearchState) -> np.ndarray:
+        """The largest score statistics of inactive units over the effects that they may have."""
+        return self.scores_of_units(state, feature_scores(self.score_inputs(state)))
+
+    def scores_of_units(self, state: SearchState, scores: np.ndarray) -> np.ndarray:
+        scores = group_scores(scores, self.groups)
+        scores[list(state.active)] = -np.inf
+        return scores
+
+    @staticmethod
+    def largest(scores: np.ndarray, most: int) -> list[int]:
+        """The units with the largest scores."""
+        return [int(unit) for unit in np.argsort(-scores)[:most] if np.isfinite(scores[unit])]
+
+    def best_pairs(self, state: SearchState) -> list[tuple[int, ...]]:
+        """The units of the pairs of features with the largest scores, of which one may be active."""
+        owner = {j: unit for unit, columns in enumerate(self.groups) for j in columns}
+        inputs = self.score_inputs(state)
+        found = best_pairs(inputs.weights, inputs.features[0], inputs.active, N_TRIED)
+        return [tuple({owner[j]: None for j in pair}) for pair in found]
+
+    def score_inputs(self, state: SearchState) -> ScoreInputs:
+        """Inputs of the score statistics; those of the last state are kept."""
+        if state not in self._last_inputs:
+            active = self.columns(state.active)
+            problem = self.low_precision.on_columns(active)
+            K0, slope = radial_covariance_and_slope(problem, state.log_params(problem))
+            self._last_inputs.clear()
+            self._last_inputs[state] = ScoreInputs(
+                slope, K0, self.problem.X, self.polynomials, active, self.allows_pairs
+            )
+        return self._last_inputs[state]
+
+    @cached_property
+    def _last_inputs(self) -> dict[SearchState, ScoreInputs]:
+        return {}
+
+    @cached_property
+    def polynomials(self) -> np.ndarray:
+        return hermite_features(self.problem.X)
 
     # Searches for the hyperparameters of a state.
 
@@ -555,8 +547,15 @@ class StepwiseSearch:
         names = parameter_names(problem.labels)
         own = problem.log_params + problem.log_units
         log_params = np.array([np.log(known[name]) if name in known else own[i] for i, name in enumerate(names)])
-        entering = {f"lengthscale[{self.problem.names[j]}]" for j in self.columns(units)}
-        return Candidate(active, units, problem, log_params, np.array([name in entering for name in names]))
+        return Candidate(active, units, problem, log_params, self.lengthscales_of(units, problem))
+
+    def lengthscales_of(self, units: Sequence[int], problem: Problem) -> np.ndarray:
+        """Which parameters are length-scales of these units; of a sum of radial terms, those of the first."""
+        declared = zip(problem.labels, problem.is_lengthscale, strict=True)
+        owners = [feature if is_lengthscale else None for (_, feature), is_lengthscale in declared]
+        found = np.zeros(len(owners), bool)
+        found[[owners.index(self.problem.names[j]) for j in self.columns(units)]] = True
+        return found
 
     def optimize(self, candidate: Candidate, *, leaving: bool = False, least_gain: float = LEAST_GAIN) -> SearchState:
         """Search the hyperparameters of a candidate; briefly if that is to tell what `leaving` a unit out costs."""
@@ -570,10 +569,10 @@ class StepwiseSearch:
             problem = replace(problem, tolerance=least_gain / max(1.0, abs(candidate.evidence)))
         iterations = LEAVING_ITERATIONS if leaving else TRIAL_ITERATIONS
         on_evaluation = partial(self.on_evaluation, self.n_allowed if leaving else len(candidate.active))
-        end = search_from(problem, self.log_prior, candidate.log_params, iterations, on_evaluation, curvature)
-        prior, _ = self.log_prior(problem.parameters, end.log_params - problem.log_units)
-        values = dict(zip(parameter_names(problem.labels), np.exp(end.log_params).tolist(), strict=True))
-        return SearchState(candidate.active, values, end.objective - prior, candidate.entering)
+        log_prior = self.hyper.prior.log_prior
+        end = search_from(problem, log_prior, candidate.log_params, iterations, on_evaluation, curvature)
+        prior, _ = log_prior(problem.parameters)(end.log_params - problem.log_units)
+        return candidate.state_at(end.log_params, end.objective - prior)
 
     def curvature(self, candidate: Candidate) -> np.ndarray | None:
         """About the curvature of the objective at a candidate, from fewer rows; None where they are too few."""
@@ -582,7 +581,7 @@ class StepwiseSearch:
 
     @cached_property
     def curvature_search(self) -> StepwiseSearch | None:
-        """The search on some of the rows, which have the curvature at a small part of the price."""
+        """The search on some of the rows, which have about the curvature of all."""
         size = round(CURVED_SHARE * len(self.problem.y))
         if size < LEAST_CURVED:
             return None
@@ -591,7 +590,7 @@ class StepwiseSearch:
     def scaled_curvature(self, candidate: Candidate, n_rows: int) -> np.ndarray:
         """The curvature of the objective on these rows, as if there were more of them."""
         problem = self.problem.on_columns(self.columns(candidate.active))
-        return curvature_at(problem, self.log_prior, candidate.log_params) * (n_rows / len(problem.y))
+        return curvature_at(problem, self.hyper.prior.log_prior, candidate.log_params, n_rows)
 
     @cached_property
     def low_precision(self) -> Problem[DenseInference]:
@@ -603,11 +602,6 @@ class StepwiseSearch:
         return tuple(j for unit in units for j in self.groups[unit])
 
     # Progress and report.
-
-    @property
-    def n_allowed(self) -> int:
-        """How many units may be active."""
-        return min(self.max_active, len(self.names))
 
     @cached_property
     def progress(self) -> SearchProgress:

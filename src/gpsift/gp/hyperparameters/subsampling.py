@@ -23,21 +23,28 @@ from gpsift._utils.progress import SearchProgress
 from gpsift.gp.hyperparameters.optimize import (
     AGREEMENT,
     Estimate,
-    LogPrior,
     Start,
     best_estimate,
     curvature_at,
     search_from,
     starting_points,
 )
+from gpsift.gp.hyperparameters.priors import LogPrior
 from gpsift.gp.hyperparameters.problem import Problem
 from gpsift.gp.hyperparameters.restarts import restart_nonlinear, restart_trends
-from gpsift.gp.inference import DenseInference as DenseInference
+from gpsift.gp.inference import DenseInference
 
 # Rows from which on a search begins on fewer, these, and by which factor samples grow at most.
 MANY_ROWS = 600
 FEW_ROWS = 300
 MOST_GROWTH = 3.5
+# Nats behind the best at which a start is left. A log ratio that is D on average has a variance of about 2 D, so that
+# a gap of the other sign is more than two standard deviations away.
+FAR_BEHIND = 10.0
+# In standard deviations, how much more than expected all rows gain where fewer were misleading.
+FAR = 4.0
+# Features that are tried with nonlinear effects on the rows of a stage, at most.
+MOST_NONLINEAR = 4
 
 
 def begins_on_few(problem: Problem) -> bool:
@@ -47,9 +54,9 @@ def begins_on_few(problem: Problem) -> bool:
 
 
 def growing_samples(y: np.ndarray, seed: int, most: int | None = None) -> list[np.ndarray]:
-    """Row numbers of samples, each within the next, the last of them of all rows, or of `most` if these are fewer.
+    """Row numbers of samples, each within the next and with the smallest and the largest target.
 
-    Each has the smallest and the largest target, so that it varies.
+    The last has all rows, or `most` if these are fewer.
 
     >>> [len(rows) for rows in growing_samples(np.arange(2000.0), seed=0)]
     [300, 775, 2000]
@@ -80,20 +87,6 @@ def growing_sizes(n: int) -> list[int]:
     return [round(size) for size in np.geomspace(min(FEW_ROWS, n), n, n_steps + 1)]
 
 
-def on_sample(problem: Problem, rows: np.ndarray) -> Problem:
-    """The problem on some of the rows; itself where they are all."""
-    return problem if rows.size == len(problem.y) else problem.on_rows(rows)
-
-
-# Nats behind the best at which a start is left. A log ratio that is D on average has a variance of about 2 D, so that
-# a gap of the other sign is more than two standard deviations away.
-FAR_BEHIND = 10.0
-# In standard deviations, how much more than expected all rows gain where fewer were misleading.
-FAR = 4.0
-# Features that are tried with nonlinear effects on the rows of a stage, at most.
-MOST_NONLINEAR = 4
-
-
 @dataclass(frozen=True, eq=False)
 class SubsampledSearch:
     """A search from several starts on growing samples of the rows."""
@@ -107,7 +100,7 @@ class SubsampledSearch:
     @cached_property
     def samples(self) -> list[Problem[DenseInference]]:
         """The problem on each sample, from few rows to all."""
-        return [on_sample(self.problem, rows) for rows in growing_samples(self.problem.y, self.seed)]
+        return [self.problem.on_rows(rows) for rows in growing_samples(self.problem.y, self.seed)]
 
     @cached_property
     def progress(self) -> SearchProgress:
@@ -127,17 +120,14 @@ class SubsampledSearch:
 
     def follow(self, fewest: int) -> tuple[list[Start], list[tuple[Start, float]]]:
         """Search from one sample to all rows; return the ends, and dropped starts with the nats they were behind."""
-        going = [self.search(self.samples[fewest], start, part) for part, start in enumerate(self.starts, start=1)]
+        starts = starting_points(self.problem, self.n_starts, self.seed)
+        going = [self.search(self.samples[fewest], start, part) for part, start in enumerate(starts, start=1)]
         left: list[tuple[Start, float]] = []
         for stage in range(fewest + 1, len(self.samples)):
             going, behind = distinct_optima(going)
             left += behind
             going = [self.go_on(self.try_nonlinear(start, stage - 1), stage) for start in going]
         return going, left
-
-    @property
-    def starts(self) -> list[np.ndarray]:
-        return starting_points(self.problem, self.n_starts, self.seed)
 
     def try_nonlinear(self, start: Start, stage: int) -> Start:
         """Restart nonlinear features that a search on the rows of a stage has lost, as long as that helps."""
@@ -155,7 +145,7 @@ class SubsampledSearch:
         """Search on the rows of a stage from where a search on fewer rows has ended."""
         fewer, sample = self.samples[stage - 1], self.samples[stage]
         place = restart_trends(sample, start.log_params)
-        curvature = curvature_at(fewer, self.log_prior, place) * (len(sample.y) / len(fewer.y))
+        curvature = curvature_at(fewer, self.log_prior, place, len(sample.y))
         end = self.search(sample, place, self.n_starts + stage, curvature)
         return replace(end, n_evaluations=start.n_evaluations + end.n_evaluations)
 

@@ -25,13 +25,14 @@ with it at most 1.018 with six.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from gpsift.gp.hyperparameters.coordinates import Density, Drawn, PriorQuantiles, Whitened, density_in, find_mode
+from gpsift.gp.hyperparameters.coordinates import PriorQuantiles, ToParams, Whitened, find_mode
+from gpsift.gp.hyperparameters.priors import Density
 
 # Draws whose terms are remembered: a draw is one of the last points of a chain, of many chains at a time.
 N_REMEMBERED = 512
@@ -58,9 +59,11 @@ class WarpU:
     _remembered: dict[bytes, np.ndarray] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of_modes(cls, quantiles: PriorQuantiles, density: Density, starts: np.ndarray, kinds: np.ndarray) -> WarpU:
+    def of_modes(
+        cls, quantiles: PriorQuantiles, density: Density, starts: np.ndarray, is_lengthscale: np.ndarray
+    ) -> WarpU:
         """Return the coordinates of all modes with enough mass that are found from some log parameters."""
-        modes = find_modes(density, [quantiles.of(start) for start in starts], kinds)
+        modes = find_modes(density, [quantiles.of(start) for start in starts], is_lengthscale)
         whitened = [Whitened.at_mode(quantiles, density, mode) for mode in modes]
         heights = np.array([density(mode)[0] for mode in modes])
         masses = heights + np.array([np.linalg.slogdet(each.affine.axes)[1] for each in whitened])
@@ -105,7 +108,7 @@ class WarpU:
 
     def density(self, of_params: Density) -> Density:
         """Return the density of w up to a constant."""
-        of_z = density_in(self.prior_quantiles, of_params)
+        of_z = self.prior_quantiles.density(of_params)
 
         def density(w: np.ndarray) -> tuple[float, np.ndarray]:
             terms, gradients = self._terms(of_z, w)
@@ -116,9 +119,9 @@ class WarpU:
 
         return density
 
-    def drawn(self, of_params: Density, rng: np.random.Generator) -> Drawn:
+    def to_params(self, of_params: Density, rng: np.random.Generator) -> ToParams:
         """Return the map from w to log parameters around one of the modes, which is drawn."""
-        of_z = density_in(self.prior_quantiles, of_params)
+        of_z = self.prior_quantiles.density(of_params)
 
         def log_params(w: np.ndarray) -> np.ndarray:
             terms = self._remembered.get(w.tobytes())
@@ -144,25 +147,27 @@ class WarpU:
         return terms, gradients
 
 
-def find_modes(density: Density, starts: Sequence[np.ndarray], kinds: np.ndarray) -> list[np.ndarray]:
+def find_modes(density: Density, starts: Sequence[np.ndarray], is_lengthscale: np.ndarray) -> list[np.ndarray]:
     """Find modes with valleys between them, from some starts and from the best of these modes."""
     known: list[np.ndarray] = []
+
+    def search(start: np.ndarray) -> None:
+        """Add the mode that is found, unless it is one of the known ones; of two that are one the higher stays."""
+        mode = find_mode(density, start)
+        same = next((k for k, other in enumerate(known) if not has_valley(density, mode, other)), None)
+        if same is None:
+            known.append(mode)
+        elif density(mode)[0] > density(known[same])[0]:
+            known[same] = mode
+
     for start in starts:
-        add_if_new(known, density, find_mode(density, start))
+        search(start)
     best = max(known, key=lambda mode: density(mode)[0])
-    for start in held_starts(density, best, kinds):
-        add_if_new(known, density, find_mode(density, start))
+    for held in np.flatnonzero(is_lengthscale):
+        start = best.copy()
+        start[held] = STRONG if best[held] > ACTS else WEAK
+        search(find_mode(hold(density, held), start, maxiter=HELD_ITERATIONS))
     return known
-
-
-def add_if_new(known: list[np.ndarray], density: Density, mode: np.ndarray) -> None:
-    """Add a mode to those that are known, unless it is one of them; of two that are one the higher stays."""
-    for number, other in enumerate(known):
-        if not has_valley(density, mode, other):
-            if density(mode)[0] > density(other)[0]:
-                known[number] = mode
-            return
-    known.append(mode)
 
 
 def has_valley(density: Density, one: np.ndarray, other: np.ndarray) -> bool:
@@ -171,15 +176,7 @@ def has_valley(density: Density, one: np.ndarray, other: np.ndarray) -> bool:
     return any(density(one + share * (other - one))[0] < lower - VALLEY for share in BETWEEN)
 
 
-def held_starts(density: Density, mode: np.ndarray, kinds: np.ndarray) -> Iterator[np.ndarray]:
-    """Starts for other modes: for each length-scale the best point where it is held elsewhere."""
-    for held in np.flatnonzero(kinds == "lengthscale"):
-        start = mode.copy()
-        start[held] = STRONG if mode[held] > ACTS else WEAK
-        yield find_mode(hold(density, int(held)), start, maxiter=HELD_ITERATIONS)
-
-
-def hold(density: Density, held: int) -> Density:
+def hold(density: Density, held: np.intp) -> Density:
     """Return a density for a search that leaves one coordinate where it is."""
 
     def without_slope(z: np.ndarray) -> tuple[float, np.ndarray]:

@@ -273,7 +273,7 @@ def _all_starts(first: Estimate, final: Estimate, n_evaluations: int) -> tuple[S
 
 
 def _warn_if_points_are_too_few(best: Candidate, residual: float, by_vecchia: Estimate) -> None:
-    m, noise = best.problem.engine.choice.m, best.problem.kinds == "noise_var"
+    m, noise = best.problem.engine.choice.m, best.problem.is_noise_var
     inflation = np.exp(np.sum(best.estimate.log_params[noise] - by_vecchia.log_params[noise]))
     if inflation > INFLATED_NOISE or residual > LARGE_RESIDUAL:
         warn(
@@ -311,7 +311,7 @@ class StepwiseRefinement:
 
     def prune(self, problem: Problem[Any], estimate: Estimate) -> Estimate:
         """Drop units that raise the evidence by less than their penalty, beginning with the longest length-scale."""
-        log_params, is_length = estimate.log_params, problem.kinds == "lengthscale"
+        log_params, is_length = estimate.log_params, problem.is_lengthscale
         in_units = log_params - problem.log_units
         lengths = {unit: float(in_units[self.params[unit] & is_length].min()) for unit in self.active(log_params)}
         value, n_kept = problem.log_evidence(log_params), 0
@@ -326,8 +326,7 @@ class StepwiseRefinement:
 
     def without(self, units: Sequence[int], log_params: np.ndarray) -> np.ndarray:
         """Return log parameters with these units inactive."""
-        absent = np.where(self.problem.kinds == "lengthscale", np.inf, -np.inf)
-        return np.where(np.any([self.params[unit] for unit in units], axis=0), absent, log_params)
+        return np.where(np.any([self.params[unit] for unit in units], axis=0), self.problem.log_absent, log_params)
 
     def penalty(self, k: int) -> float:
         return selection_penalty(k, len(self.names), self.hyper.toll)
