@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Self, TypedDict
 
 import numpy as np
@@ -12,6 +13,11 @@ from gpsift._utils.parallel import fingerprint
 from gpsift._utils.text import join_names
 from gpsift._utils.validation import CheckedTable, default_names, read_features, read_groups, read_target
 from gpsift.relevance.feature_groups import read_categories
+
+
+def is_whole(number: Any, least: float = -np.inf) -> bool:
+    """Whether a user's value is a whole number of at least `least`."""
+    return isinstance(number, Integral) and not isinstance(number, bool) and number >= least
 
 
 class ObservationOptions(TypedDict, total=False):
@@ -50,9 +56,8 @@ class Data:
 
     def take(self, rows: np.ndarray) -> Data:
         """Return some of the rows."""
-        return Data(
-            self.X[rows], self.y[rows], self.names, {name: values[rows] for name, values in self.extras.items()}
-        )
+        extras = {name: values[rows] for name, values in self.extras.items()}
+        return Data(self.X[rows], self.y[rows], self.names, extras)
 
     def table(self, columns: Sequence[int]) -> CheckedTable:
         """Return some of the columns, with their names."""

@@ -1,4 +1,4 @@
-"""The path of a search: predictions of submodels of growing size, and the suggested size with its reasons."""
+"""The path of a search: predictions of submodels of growing size."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift._utils.text import TextRepr, join_names, percent, summary_html
+from gpsift._utils.text import join_names, summary_html
 from gpsift.io.serializable import Serializable
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+    from gpsift.selection.sizes import Suggestion
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -264,117 +266,3 @@ def _average_repeats(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
         return values[:, np.argsort(which)]
     sums = np.array([np.bincount(which, weights=each, minlength=distinct.size) for each in values])
     return sums / counts
-
-
-@dataclass(frozen=True)
-class Baseline(TextRepr):
-    """The baseline that submodels are compared with: the reference, or a submodel that predicts better than it.
-
-    `size` is None for the reference; otherwise `lead` and `se` say by how much the submodel is better, in elpd.
-    """
-
-    size: int | None = None
-    lead: float = 0.0
-    se: float = 0.0
-
-    @property
-    def name(self) -> str:
-        """The baseline as text."""
-        if self.size is None:
-            return "the reference"
-        return f"the best submodel (size {self.size}, better than the reference by {self.lead:z.1f} +- {self.se:z.1f})"
-
-
-@dataclass(frozen=True)
-class Verdict(TextRepr):
-    """The verdict of one rule for the size of a submodel.
-
-    `gain` is the elpd, or divergence, to be explained. Where the baseline gains nothing over the smallest submodel,
-    that one is enough.
-    """
-
-    rule: str  # "one-se", "negligible" or "explained"
-    size: int | None  # the smallest that qualifies; None if none does
-    n_units: int  # of the reference
-    baseline: Baseline
-    limit: float  # of the rule: standard errors, a difference in elpd, or a share
-    diff: float | None = None  # to the baseline, in elpd, of the submodel of this size
-    se: float | None = None  # of `diff`
-    of: str = "elpd"  # the quantity that a share is a share of; or "kl"
-    gain: float = np.inf
-    explains: bool = True  # whether any model of the path does; if not, the smallest is enough
-
-    @property
-    def reason(self) -> str:
-        """The reason for the size, as text."""
-        if not self.explains:
-            return (
-                "no feature is shown to help: neither the reference nor a submodel predicts better than no inputs, or "
-                "not by more than fitting noise would give"
-            )
-        if self.gain <= 0 and self.of == "elpd":
-            return f"{self.baseline.name} gains nothing in elpd over the smallest submodel of the path"
-        enough, none = self._phrases()
-        if self.size is None:
-            return none
-        if self.size == 0:
-            return f"no feature is needed: the empty model is {enough}"
-        return f"{self.size} of {self.n_units} is the smallest size {enough}"
-
-    def _phrases(self) -> tuple[str, str]:
-        """Two phrases: why the smallest size qualifies, and that none does."""
-        name = self.baseline.name
-        beside = f"in elpd ({self.diff:z.1f} +- {self.se:z.1f})" if self.diff is not None else "in elpd"
-        if self.rule == "one-se":
-            near = f"within one standard error of {name}"
-            return f"{near} {beside}", f"no submodel of the path comes {near} in elpd"
-        if self.rule == "negligible":
-            return (
-                f"less than {self.limit:g} behind {name} {beside}",
-                f"every submodel of the path is at least {self.limit:g} behind {name} in elpd",
-            )
-        gained = "KL divergence" if self.of == "kl" else f"elpd that {name} gains over the smallest submodel"
-        share = percent(self.limit)
-        return f"at {share} or more of the {gained}", f"no submodel of the path reaches {share} of the {gained}"
-
-
-@dataclass(frozen=True, repr=False)
-class Suggestion(TextRepr, Serializable):
-    """A suggested size of a submodel, with the verdicts of three rules.
-
-    Attributes
-    ----------
-    rule : str
-        The rule that decides.
-    size : int or None
-        The size; None if no size qualifies.
-    features : tuple of str
-        The features of that submodel; empty if none is needed or none qualifies.
-    reason : str
-        The reason as text.
-    by_rule : mapping of str to Verdict
-        The verdicts of all rules.
-    """
-
-    rule: str
-    features: tuple[str, ...]
-    by_rule: Mapping[str, Verdict]
-
-    @property
-    def size(self) -> int | None:
-        return self.by_rule[self.rule].size
-
-    @property
-    def reason(self) -> str:
-        return self.by_rule[self.rule].reason
-
-    def __repr__(self) -> str:
-        head = "no size qualifies" if self.size is None else f"size {self.size}"
-        lines = [f"Suggestion: {head} by the rule {self.rule!r}"]
-        if self.features:
-            lines.append(f"  {', '.join(self.features)}")
-        lines += [
-            f"  {'*' if rule == self.rule else ' '} {rule:<10} {'none' if v.size is None else v.size!s:>4}  {v.reason}"
-            for rule, v in self.by_rule.items()
-        ]
-        return "\n".join(lines)

@@ -1,28 +1,41 @@
-"""Search: fit submodels of growing size, and compare their predictions with those of the full model."""
+"""Search: fit submodels of growing size, and compare their predictions with those of the full model.
+
+`SearchPlan` has all fits as tasks, in the order in which they depend on each other.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Integral
 from typing import Any, Unpack
 
 import numpy as np
 
-from gpsift._utils.parallel import Work
+from gpsift._utils.parallel import Runner, Task, Work, fingerprint
 from gpsift._utils.warnings import warn
 from gpsift.gp import GP, DrawnGP, FittedGP, one_of
 from gpsift.likelihoods import read_likelihood
 from gpsift.reference.base import N_CLOSE
 from gpsift.reference.inputs import same_rows
 from gpsift.relevance import Measure
-from gpsift.selection.cross_validation import HeldOut, read_held_out
-from gpsift.selection.data import Data, Features, ObservationOptions, Units
-from gpsift.selection.orders import Order, read_order
+from gpsift.relevance.rank import versions
+from gpsift.selection.cross_validation import CVScheme, Fold, HeldOut, prediction_metrics, read_held_out
+from gpsift.selection.data import Data, Features, ObservationOptions, Units, is_whole
+from gpsift.selection.orders import FeatureOrder, Order, read_order
 from gpsift.selection.path import Path
-from gpsift.selection.plan import SearchPlan
 from gpsift.selection.sizes import Rule, suggest_size
-from gpsift.selection.submodels import fit_submodel
+from gpsift.selection.submodels import (
+    Fitted,
+    SubmodelFit,
+    backward_step,
+    choices,
+    fit_and_score,
+    fit_full,
+    fit_submodel,
+)
+from gpsift.version import __version__
 
 # With more features sizes should be limited, or features be activated one by one.
 MANY_FEATURES = 300
@@ -147,14 +160,216 @@ def run_plan(plan: SearchPlan, work: Work, rule: Rule = "one-se") -> Path:
     return replace(path, suggestion=suggest_size(path, rule))
 
 
+@dataclass(frozen=True, eq=False)
+class FoldResult:
+    """The results of a fold: the order, the fit of the full model, that of the reference, and submodels by size."""
+
+    fold: Fold
+    order: Sequence[int]
+    full: SubmodelFit
+    reference: SubmodelFit
+    submodels: Mapping[int, SubmodelFit]
+
+    def at(self, size: int) -> SubmodelFit:
+        """The submodel of a size, which is the full model at full size."""
+        return self.submodels.get(size, self.full)
+
+
+Fits = dict[Fold, SubmodelFit]
+OrdersFullSubmodels = tuple[dict[Fold, list[int]], Fits, dict[Fold, dict[int, SubmodelFit]]]
+
+
+@dataclass(frozen=True, eq=False)
+class SearchPlan:
+    """The choices of a search, and its fits as tasks.
+
+    `reference` is the model that the full model is compared as, if it is not `model`. `fitted` is the full model of all
+    rows, and `ordered` the order by it, where they are known already.
+    """
+
+    data: Data
+    scheme: CVScheme
+    model: GP
+    reference: GP | None
+    fitted: Fitted | None
+    units: Units
+    order: Order
+    sizes: tuple[int, ...]
+    ordered: FeatureOrder | None = None
+
+    @cached_property
+    def folds(self) -> tuple[Fold, ...]:
+        """The scored folds, and at the end the fold of all rows, whose order is the answer."""
+        folds = self.scheme.folds
+        return folds if len(folds) == 1 and folds[0].name == "all" else (*folds, Fold.all_rows(self.data))
+
+    @property
+    def smaller_sizes(self) -> tuple[int, ...]:
+        """Sizes below that of the full model."""
+        return tuple(size for size in self.sizes if size < len(self.units))
+
+    @property
+    def has_inactive_units(self) -> bool:
+        """Whether the full model leaves features inactive, and the sizes end before them."""
+        return self.model.hyper.switches and max(self.sizes) < len(self.units)
+
+    @property
+    def first_backward_size(self) -> int:
+        """The size from which backward elimination removes units one by one."""
+        return max(self.sizes) if self.has_inactive_units else len(self.units)
+
+    @property
+    def n_tasks(self) -> int:
+        """The number of fits, for the progress bar."""
+        n_folds, n_scored = len(self.folds), len(self.scheme.folds)
+        references = 0 if self.reference is None else n_scored
+        if self.order.eliminates:
+            steps = self.first_backward_size - min(self.sizes) + 1
+            return n_folds * (steps + self.has_inactive_units) + references
+        return n_folds + references + n_scored * len(self.smaller_sizes)
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """Everything that the results depend on, for a checkpoint."""
+        folds = self.scheme.folds
+        splits = [part for fold in folds for part in (fold.rows, fold.train.X, fold.train.y, fold.y)]
+        tests = [fold.test.X for fold in folds if fold.test is not None]
+        return {
+            "gpsift": __version__,
+            "data": self.data.fingerprint,
+            "splits": f"{self.scheme.label} {fingerprint(*splits, *tests)}",
+            "model": choices(self.model),
+            "reference": "the model" if self.reference is None else choices(self.reference),
+            "measure": self.order.label,
+            "units": self.units.identity,
+            "sizes": str(self.sizes),
+            "search": f"validate_search={self.scheme.validates_search}, starts={self.order.starts}",
+        }
+
+    def run(self, runner: Runner) -> list[FoldResult]:
+        """Run all fits; returns the results of each fold, those of all rows last."""
+        run = self._run_backward if self.order.eliminates else self._run_forward
+        orders, full, submodels = run(runner)
+        references = full
+        if self.reference is not None:
+            columns, scored = self.units.all_columns, self.scheme.folds
+            tasks = [Task(f"{fold.name}/reference", (fold, self.reference, columns, None, None)) for fold in scored]
+            references = {**full, **dict(zip(scored, _run(runner, fit_and_score, tasks), strict=True))}
+        return [
+            FoldResult(fold, orders[fold], full[fold], references[fold], submodels.get(fold, {})) for fold in self.folds
+        ]
+
+    def _run_forward(self, runner: Runner) -> OrdersFullSubmodels:
+        """Sort the units once by the full model, then fit submodels of growing size, as in the paper."""
+        full: Fits = {}
+        shared = None
+        if not self.scheme.validates_search and len(self.folds) > 1:
+            full = self._fit_full(runner, self.folds[-1:])
+            shared = FeatureOrder(list(full[self.folds[-1]].order))
+        full |= self._fit_full(runner, [fold for fold in self.folds if fold not in full], shared)
+        tasks = []
+        for fold in self.scheme.folds:
+            for size in self.smaller_sizes:
+                columns = self.units.columns_of(full[fold].order[:size])
+                arguments = (fold, self.model, columns, full[fold].parent, self.order.starts)
+                tasks.append(Task(f"{fold.name}/size {size}", arguments))
+        results = iter(_run(runner, fit_and_score, tasks))
+        submodels = {fold: {size: next(results) for size in self.smaller_sizes} for fold in self.scheme.folds}
+        return {fold: list(full[fold].order) for fold in self.folds}, full, submodels
+
+    def _run_backward(self, runner: Runner) -> OrdersFullSubmodels:
+        """Backward elimination: fit, remove the least relevant unit, and fit again, in all folds side by side.
+
+        Units that are inactive in the full model, except those that came close, are removed first and at once.
+        """
+        n_units, largest = len(self.units), self.first_backward_size
+        smallest = max(min(self.sizes), len(self.units.forced))
+        orders = {fold: list(range(n_units)) for fold in self.folds}  # first the units that are left
+        steps: dict[Fold, dict[int, SubmodelFit]] = {fold: {} for fold in self.folds}
+        above: Fits = {}
+        if self.has_inactive_units:
+            above = self._fit_full(runner, self.folds)
+            for fold in self.folds:
+                steps[fold][n_units], orders[fold] = above[fold], list(above[fold].order)
+        for size in range(largest, smallest - 1, -1):
+            tasks = []
+            for fold in self.folds:
+                parent = above[fold].parent if above else None
+                fitted = self.fitted if fold.name == "all" and not above else None
+                arguments = (fold, self.model, self.units, orders[fold][:size], self.order, parent, fitted)
+                tasks.append(Task(f"{fold.name}/size {size}", arguments))
+            above = dict(zip(self.folds, _run(runner, backward_step, tasks), strict=True))
+            for fold, result in above.items():
+                steps[fold][size] = result
+                if result.dropped is not None and size > smallest:
+                    orders[fold].remove(result.dropped)
+                    orders[fold].insert(size - 1, result.dropped)
+        full = {fold: steps[fold][n_units] for fold in self.folds}
+        return {fold: self.units.forced_first(order) for fold, order in orders.items()}, full, steps
+
+    def _fit_full(self, runner: Runner, folds: Sequence[Fold], shared: FeatureOrder | None = None) -> Fits:
+        """Fit the full model of each fold, and sort its units, unless the folds share an order."""
+        tasks = []
+        for fold in folds:
+            ordered, fitted = (self.ordered, self.fitted) if fold.name == "all" else (shared, None)
+            arguments = (fold, self.model, self.units, self.order, ordered, max(self.sizes), fitted)
+            tasks.append(Task(f"{fold.name}/full", arguments))
+        return dict(zip(folds, _run(runner, fit_full, tasks), strict=True))
+
+    def path(self, found: Sequence[FoldResult], *, classes: bool) -> Path:
+        """Make the record of all results."""
+        scored = [each for each in found if each.fold in self.scheme.folds]
+        y = np.concatenate([each.fold.y for each in scored])
+        mean = np.array([np.concatenate([each.at(size).mean for each in scored]) for size in self.sizes])
+        reference_mean = np.concatenate([each.reference.mean for each in scored])
+        metrics = [dict(prediction_metrics(y, each, classes=classes)) for each in mean]
+        if classes and self.sizes[0] == 0:
+            if scored[0].fold.test is None:
+                # Without inputs a row that is left out makes its own class a little rarer: a perfect wrong guess. The
+                # shares of the classes predict all rows instead.
+                shares = y.mean() if mean.ndim == 2 else np.bincount(y.astype(int), minlength=mean.shape[2]) / y.size
+                metrics[0] = dict(prediction_metrics(y, np.broadcast_to(shares, mean[0].shape), classes=classes))
+            metrics[0]["auc"] = 0.5  # no inputs, no order of the rows
+        full = found[-1].full
+        return Path(
+            measure=self.order.label,
+            names=self.units.names,
+            members=tuple(tuple(self.data.names[column] for column in columns) for columns in self.units.columns),
+            order=np.array(found[-1].order),
+            sizes=np.array(self.sizes),
+            scheme=self.scheme.label,
+            validated=self.scheme.is_validated,
+            rows=np.concatenate([each.fold.rows for each in scored]),
+            y=y,
+            lpd=np.array([np.concatenate([each.at(size).lpd for each in scored]) for size in self.sizes]),
+            reference_lpd=np.concatenate([each.reference.lpd for each in scored]),
+            mean=mean,
+            reference_mean=reference_mean,
+            metrics={name: np.array([each[name] for each in metrics]) for name in metrics[0]},
+            reference_metrics=prediction_metrics(y, reference_mean, classes=classes),
+            kl=full.kl,
+            fold_orders=tuple(np.array(each.order) for each in scored) if len(scored) > 1 else (),
+            notices=full.notices,
+            explains=any(fit.explains for fit in (full, *found[-1].submodels.values())),
+            unconverged=sum(not fit.converged for each in found for fit in each.submodels.values()),
+            details={
+                "starts": self.order.starts,
+                "forced": self.units.forced_names,
+                "scores": full.scores,
+                "versions": versions(),
+            },
+        )
+
+
+def _run(runner: Runner, function: Callable[..., SubmodelFit], tasks: Sequence[Task]) -> list[SubmodelFit]:
+    return [SubmodelFit.read(result) for result in runner.run(function, tasks)]
+
+
 def _read_sizes(sizes: Any, units: Units) -> tuple[int, ...]:
     smallest, largest = len(units.forced), len(units)
     if sizes is None:
         return tuple(range(smallest, largest + 1))
-    if isinstance(sizes, Integral) and not isinstance(sizes, bool):
-        wanted = list(range(smallest, int(sizes) + 1))
-    else:
-        wanted = sorted(set(sizes))
+    wanted = list(range(smallest, int(sizes) + 1)) if is_whole(sizes) else sorted(set(sizes))
     wrong = [size for size in wanted if not isinstance(size, Integral) or not smallest <= size <= largest]
     if wrong or not wanted:
         forced = f" (the {smallest} forced unit(s) are in every submodel)" if smallest else ""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from gpsift.selection.path import Baseline, Path, Suggestion, Verdict
+from gpsift._utils.text import TextRepr, percent
+from gpsift.io.serializable import Serializable
+from gpsift.selection.path import Path
 
 Rule = Literal["one-se", "negligible", "explained"]
 RULES: tuple[str, ...] = get_args(Rule)
@@ -83,57 +86,148 @@ def suggest_size(
         smallest = int(path.sizes[0])
         verdicts = {each: Verdict(each, smallest, path.n_units, Baseline(), 0.0, explains=False) for each in RULES}
         return Suggestion(rule, tuple(path.features(smallest)), verdicts)
-    compared = _choose_baseline(path, baseline, negligible)
-    near = compared.diff + np.maximum(compared.se, max(SAME, SAME_SHARE * abs(compared.elpd))) >= 0
-    verdicts = {
-        "one-se": _smallest(path, compared, "one-se", near, 1.0),
-        "negligible": _smallest(path, compared, "negligible", compared.diff > -negligible, negligible),
-        "explained": _explained(path, compared, share),
+
+    compared, elpd, (diff, diff_se) = Baseline(), path.reference_elpd, path.compared_with(None)
+    best = int(np.argmax(diff))
+    lead, se = float(diff[best]), float(diff_se[best])
+    overfits = path.validated and lead > negligible and lead > SURELY_BETTER * se
+    if lead > 0 and (baseline == "best" or (baseline == "auto" and overfits)):
+        compared, elpd = Baseline(int(path.sizes[best]), lead, se), float(path.elpd[best])
+        diff, diff_se = path.compared_with(compared.size)
+
+    if path.kl is None:
+        of, gain, left = "elpd", elpd - float(path.elpd[0]), elpd - path.elpd
+    else:
+        known = path.sizes < len(path.kl)
+        of, gain = "kl", float(path.kl[0])
+        left = np.where(known, path.kl[np.minimum(path.sizes, len(path.kl) - 1)], np.inf)
+    # Where nothing is gained over the smallest submodel, that one is enough.
+    explained = 1.0 - left / gain if gain > 0 else np.ones(len(path.sizes))
+
+    near = diff + np.maximum(diff_se, max(SAME, SAME_SHARE * abs(elpd))) >= 0
+    qualifying = {
+        "one-se": (near, 1.0, {}),
+        "negligible": (diff > -negligible, negligible, {}),
+        "explained": (explained >= share, share, {"of": of, "gain": gain}),
     }
+    verdicts = {}
+    for each, (qualifies, limit, facts) in qualifying.items():
+        shared: dict[str, Any] = {"n_units": path.n_units, "baseline": compared, "limit": limit, **facts}
+        places = np.flatnonzero(qualifies)
+        if places.size == 0:
+            verdicts[each] = Verdict(each, None, **shared)
+        else:
+            smallest = int(places[0])
+            own = {"diff": float(diff[smallest]), "se": float(diff_se[smallest])}
+            verdicts[each] = Verdict(each, int(path.sizes[smallest]), **shared, **own)
     size = verdicts[rule].size
     return Suggestion(rule, tuple(path.features(size)) if size else (), verdicts)
 
 
-@dataclass(frozen=True, eq=False)
-class _Comparison:
-    """The baseline with its elpd, and the differences of all submodels to it with standard errors."""
+@dataclass(frozen=True)
+class Baseline(TextRepr):
+    """The baseline that submodels are compared with: the reference, or a submodel that predicts better than it.
 
+    `size` is None for the reference; otherwise `lead` and `se` say by how much the submodel is better, in elpd.
+    """
+
+    size: int | None = None
+    lead: float = 0.0
+    se: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """The baseline as text."""
+        if self.size is None:
+            return "the reference"
+        return f"the best submodel (size {self.size}, better than the reference by {self.lead:z.1f} +- {self.se:z.1f})"
+
+
+@dataclass(frozen=True)
+class Verdict(TextRepr):
+    """The verdict of one rule for the size of a submodel.
+
+    `gain` is the elpd, or divergence, to be explained. Where the baseline gains nothing over the smallest submodel,
+    that one is enough.
+    """
+
+    rule: str  # "one-se", "negligible" or "explained"
+    size: int | None  # the smallest that qualifies; None if none does
+    n_units: int  # of the reference
     baseline: Baseline
-    elpd: float
-    diff: np.ndarray
-    se: np.ndarray
+    limit: float  # of the rule: standard errors, a difference in elpd, or a share
+    diff: float | None = None  # to the baseline, in elpd, of the submodel of this size
+    se: float | None = None  # of `diff`
+    of: str = "elpd"  # the quantity that a share is a share of; or "kl"
+    gain: float = np.inf
+    explains: bool = True  # whether any model of the path does; if not, the smallest is enough
+
+    @property
+    def reason(self) -> str:
+        """The reason for the size, as text."""
+        if not self.explains:
+            return (
+                "no feature is shown to help: neither the reference nor a submodel predicts better than no inputs, or "
+                "not by more than fitting noise would give"
+            )
+        name = self.baseline.name
+        if self.gain <= 0 and self.of == "elpd":
+            return f"{name} gains nothing in elpd over the smallest submodel of the path"
+        beside = f"in elpd ({self.diff:z.1f} +- {self.se:z.1f})" if self.diff is not None else "in elpd"
+        if self.rule == "one-se":
+            near = f"within one standard error of {name}"
+            enough, none = f"{near} {beside}", f"no submodel of the path comes {near} in elpd"
+        elif self.rule == "negligible":
+            enough = f"less than {self.limit:g} behind {name} {beside}"
+            none = f"every submodel of the path is at least {self.limit:g} behind {name} in elpd"
+        else:
+            gained = "KL divergence" if self.of == "kl" else f"elpd that {name} gains over the smallest submodel"
+            enough = f"at {percent(self.limit)} or more of the {gained}"
+            none = f"no submodel of the path reaches {percent(self.limit)} of the {gained}"
+        if self.size is None:
+            return none
+        if self.size == 0:
+            return f"no feature is needed: the empty model is {enough}"
+        return f"{self.size} of {self.n_units} is the smallest size {enough}"
 
 
-def _choose_baseline(path: Path, wanted: BaselineChoice, negligible: float) -> _Comparison:
-    best = int(np.argmax(path.diff))
-    lead, se = float(path.diff[best]), float(path.diff_se[best])
-    overfits = path.validated and lead > negligible and lead > SURELY_BETTER * se
-    if wanted == "reference" or lead <= 0 or (wanted == "auto" and not overfits):
-        return _Comparison(Baseline(), path.reference_elpd, path.diff, path.diff_se)
-    size = int(path.sizes[best])
-    return _Comparison(Baseline(size, lead, se), float(path.elpd[best]), *path.compared_with(size))
+@dataclass(frozen=True, repr=False)
+class Suggestion(TextRepr, Serializable):
+    """A suggested size of a submodel, with the verdicts of three rules.
 
+    Attributes
+    ----------
+    rule : str
+        The rule that decides.
+    size : int or None
+        The size; None if no size qualifies.
+    features : tuple of str
+        The features of that submodel; empty if none is needed or none qualifies.
+    reason : str
+        The reason as text.
+    by_rule : mapping of str to Verdict
+        The verdicts of all rules.
+    """
 
-def _explained(path: Path, compared: _Comparison, share: float) -> Verdict:
-    if path.kl is not None:
-        known = path.sizes < len(path.kl)
-        left = np.where(known, path.kl[np.minimum(path.sizes, len(path.kl) - 1)], np.inf)
-        total = float(path.kl[0])
-        explained = 1.0 - left / total if total > 0 else np.ones(len(path.sizes))
-        return _smallest(path, compared, "explained", explained >= share, share, of="kl", gain=total)
-    total = compared.elpd - float(path.elpd[0])
-    # Where nothing is gained over the smallest submodel, that one is enough.
-    explained = 1.0 - (compared.elpd - path.elpd) / total if total > 0 else np.ones(len(path.sizes))
-    return _smallest(path, compared, "explained", explained >= share, share, gain=total)
+    rule: str
+    features: tuple[str, ...]
+    by_rule: Mapping[str, Verdict]
 
+    @property
+    def size(self) -> int | None:
+        return self.by_rule[self.rule].size
 
-def _smallest(
-    path: Path, compared: _Comparison, rule: Rule, qualifies: np.ndarray, limit: float, **facts: Any
-) -> Verdict:
-    """The verdict of a rule: the smallest size that qualifies."""
-    where = np.flatnonzero(qualifies)
-    if where.size == 0:
-        return Verdict(rule, None, path.n_units, compared.baseline, limit, **facts)
-    place = int(where[0])
-    diff, se = float(compared.diff[place]), float(compared.se[place])
-    return Verdict(rule, int(path.sizes[place]), path.n_units, compared.baseline, limit, diff, se, **facts)
+    @property
+    def reason(self) -> str:
+        return self.by_rule[self.rule].reason
+
+    def __repr__(self) -> str:
+        head = "no size qualifies" if self.size is None else f"size {self.size}"
+        lines = [f"Suggestion: {head} by the rule {self.rule!r}"]
+        if self.features:
+            lines.append(f"  {', '.join(self.features)}")
+        lines += [
+            f"  {'*' if rule == self.rule else ' '} {rule:<10} {'none' if v.size is None else v.size!s:>4}  {v.reason}"
+            for rule, v in self.by_rule.items()
+        ]
+        return "\n".join(lines)

@@ -17,7 +17,7 @@ from gpsift.io.serializable import Serializable
 from gpsift.relevance import Measure, get_measure
 from gpsift.relevance.rank import versions
 from gpsift.selection.data import Data, Features, ObservationOptions, Units
-from gpsift.selection.orders import score_units
+from gpsift.selection.orders import rank_units
 from gpsift.selection.submodels import choices, fit_submodel
 from gpsift.version import __version__
 
@@ -132,7 +132,7 @@ def rank_sample(data: Data, model: GP, units: Units, measure: Measure) -> Sample
     """Fit a model to one sample, and score all units."""
     with collect_warnings() as caught:
         fitted = fit_submodel(data, model, range(len(data.names)), parent=None, starts=None)
-        scores = score_units(fitted, units, measure)
+        scores = rank_units(fitted, units, measure).scores.tolist()
     return SampleScores(scores, messages(caught))
 
 
