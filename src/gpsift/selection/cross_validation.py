@@ -199,7 +199,7 @@ def _read_split(number: int, split: Any, data: Data, *, classes: bool) -> Fold:
 
 
 def prediction_metrics(y: np.ndarray, mean: np.ndarray, *, classes: bool) -> Mapping[str, float]:
-    """Metrics of predictive means, which are values, or the probability of class 1 or of each class, (n, C)."""
+    """Return metrics of predictive means, which are values, or the probability of class 1 or of each class, (n, C)."""
     if classes:
         return class_metrics(y, mean)
     mse = float(np.mean((y - mean) ** 2))
@@ -207,7 +207,7 @@ def prediction_metrics(y: np.ndarray, mean: np.ndarray, *, classes: bool) -> Map
 
 
 def class_metrics(y: np.ndarray, probability: np.ndarray) -> Mapping[str, float]:
-    """Accuracy, precision, recall, F1, area under the ROC curve and Brier score.
+    """Return accuracy, precision, recall, F1, area under the ROC curve and Brier score.
 
     With more than two classes precision, recall and F1 are averaged over the classes, the area over ordered pairs of
     classes (Hand & Till 2001), and the Brier score is the squared distance between probabilities and outcome.
@@ -239,7 +239,7 @@ def class_metrics(y: np.ndarray, probability: np.ndarray) -> Mapping[str, float]
 
 
 def area_under_roc(is_class: np.ndarray, score: np.ndarray) -> float:
-    """The probability that a row of the class has a larger score than a row of the others; NaN without either."""
+    """Return the probability that a row of the class has a larger score than one of the others; NaN without either."""
     from sklearn.metrics import roc_auc_score
 
     if is_class.all() or not is_class.any():

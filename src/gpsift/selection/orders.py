@@ -44,12 +44,8 @@ class FeatureOrder:
 class Order(ABC):
     """A choice of how features are ordered and submodels fitted along the order. Subclasses are frozen dataclasses.
 
-    Attributes
-    ----------
-    starts : int
-        Starts of the search for each submodel's hyperparameters: from those of the full model, then as in `ML2`.
-    eliminates : bool
-        Whether submodels are made by removing one unit after another, each by the scores of the last submodel.
+    `starts` is the number of starts of the search for each submodel's hyperparameters. `eliminates` says whether
+    submodels are made by removing one unit after another, each by the scores of the last submodel.
     """
 
     starts: int

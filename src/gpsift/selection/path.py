@@ -12,6 +12,7 @@ import numpy as np
 
 from gpsift._utils.text import join_names, summary_html
 from gpsift.io.serializable import Serializable
+from gpsift.selection import plots
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,10 +32,8 @@ class Path(Serializable):
     ----------
     measure : str
         The measure, or method, that ordered the units.
-    names : tuple of str
-        The units.
-    members : tuple of tuples of str
-        The features of each unit.
+    names, members : tuple of str, and tuple of tuples of str
+        The units, and the features of each.
     order : array
         Units in the order in which they enter, found with all rows.
     sizes : array (s,)
@@ -43,10 +42,8 @@ class Path(Serializable):
         How predictions were scored: "leave-one-out", "10-fold cross-validation", ...
     validated : bool
         Whether the scored rows had no part in the order of the units. If not, the curve is optimistic.
-    rows : array (n,)
-        Numbers of the scored rows; one may come several times.
-    y : array (n,)
-        The observations of these rows.
+    rows, y : array (n,)
+        Numbers of the scored rows, of which one may come several times, and their observations.
     lpd, reference_lpd : array (s, n) and (n,)
         Log predictive density of each observation.
     mean, reference_mean : array (s, n) and (n,)
@@ -136,7 +133,7 @@ class Path(Serializable):
         return self.compared_with(None)[1]
 
     def compared_with(self, size: int | None) -> tuple[np.ndarray, np.ndarray]:
-        """Differences in elpd to the submodel of a size, or to the reference (None), and their standard errors."""
+        """Return differences in elpd to the submodel of a size, or to the reference (None), and standard errors."""
         baseline = self._row_reference if size is None else self._row_lpd[self._place(size)]
         differences = self._row_lpd - baseline
         return differences.sum(axis=1), _sum_se(differences)
@@ -152,14 +149,19 @@ class Path(Serializable):
         return len(self.names)
 
     def units(self, size: int) -> list[str]:
-        """The units of the submodel of this size, in the order in which they entered."""
+        """Return the units of the submodel of this size, in the order in which they entered."""
         self._place(size)
         return [self.names[unit] for unit in self.order[:size]]
 
     def features(self, size: int) -> list[str]:
-        """The features of the submodel of this size."""
+        """Return the features of the submodel of this size."""
         self._place(size)
         return [feature for unit in self.order[:size] for feature in self.members[unit]]
+
+    @property
+    def added(self) -> list[str]:
+        """The unit that entered each submodel last; "" for that without features."""
+        return [self.names[self.order[size - 1]] if size else "" for size in self.sizes]
 
     @property
     def proportions(self) -> np.ndarray:
@@ -172,27 +174,18 @@ class Path(Serializable):
         return shares
 
     def to_frame(self) -> pd.DataFrame:
-        """A data frame with a row for each size."""
+        """Return a data frame with a row for each size."""
         import pandas as pd
 
-        entered = ["" if size == 0 else self.names[self.order[size - 1]] for size in self.sizes]
-        columns = {
-            "size": self.sizes,
-            "added": entered,
-            "elpd": self.elpd,
-            "elpd_se": self.elpd_se,
-            "mlpd": self.mlpd,
-            "mlpd_se": self.mlpd_se,
-            "diff": self.diff,
-            "diff_se": self.diff_se,
-            **self.metrics,
-        }
+        statistics = ("elpd", "elpd_se", "mlpd", "mlpd_se", "diff", "diff_se")
+        columns = {"size": self.sizes, "added": self.added, **{name: getattr(self, name) for name in statistics}}
+        columns |= self.metrics
         if self.kl is not None:
             columns["kl"] = [self.kl[size] if size < len(self.kl) else np.nan for size in self.sizes]
         return pd.DataFrame(columns)
 
     def to_lists(self) -> list[list[str]]:
-        """The features of every submodel as a list of lists, as kulprit takes a path of models (`user_terms`)."""
+        """Return the features of every submodel as lists, as kulprit takes a path of models (`user_terms`)."""
         return [self.features(int(size)) for size in self.sizes]
 
     def plot(self, stat: str = "elpd", *, suggested: int | None = None, ax: Axes | None = None) -> Axes:
@@ -206,8 +199,6 @@ class Path(Serializable):
             The size to mark, by default that of `suggestion`.
         ax : matplotlib Axes, optional
         """
-        from gpsift.selection import plots
-
         if suggested is None and self.suggestion is not None:
             suggested = self.suggestion.size
         return plots.path_curve(self, stat, suggested=suggested, ax=ax)
@@ -229,18 +220,15 @@ class Path(Serializable):
     def __repr__(self) -> str:
         metric = next(iter(self.metrics))
         width = max(len("added"), *(len(name) for name in self.names))
+        optimistic = "" if self.validated else " (the order was made with the same rows: optimistic)"
         lines = [
-            f"Path by {self.measure}, {self.scheme}"
-            f"{'' if self.validated else ' (the order was made with the same rows: optimistic)'}",
+            f"Path by {self.measure}, {self.scheme}{optimistic}",
             f"  size  {'added':<{width}}  {'elpd':>9}  {'difference':>18}  {metric:>9}",
         ]
-        for place, size in enumerate(self.sizes):
-            added = self.names[self.order[size - 1]] if size else ""
-            difference = f"{self.diff[place]:z.1f} +- {self.diff_se[place]:z.1f}"
-            lines.append(
-                f"  {size:>4}  {added:<{width}}  {self.elpd[place]:>z9.1f}  {difference:>18}  "
-                f"{self.metrics[metric][place]:>9.4g}"
-            )
+        columns = (self.sizes, self.added, self.elpd, self.diff, self.diff_se, self.metrics[metric])
+        for size, added, elpd, diff, se, value in zip(*columns, strict=True):
+            difference = f"{diff:z.1f} +- {se:z.1f}"
+            lines.append(f"  {size:>4}  {added:<{width}}  {elpd:>z9.1f}  {difference:>18}  {value:>9.4g}")
         lines.append(
             f"   all  {'':<{width}}  {self.reference_elpd:>z9.1f}  {'':>18}  {self.reference_metrics[metric]:>9.4g}"
         )
@@ -264,5 +252,4 @@ def _average_repeats(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
     distinct, which, counts = np.unique(rows, return_inverse=True, return_counts=True)
     if distinct.size == rows.size:
         return values[:, np.argsort(which)]
-    sums = np.array([np.bincount(which, weights=each, minlength=distinct.size) for each in values])
-    return sums / counts
+    return np.array([np.bincount(which, weights=each) for each in values]) / counts

@@ -31,7 +31,7 @@ STATS = {"elpd": "elpd, sum of log predictive densities", "mlpd": "mlpd, mean lo
 
 
 def path_curve(path: Path, stat: str = "elpd", *, suggested: int | None = None, ax: Axes | None = None) -> Axes:
-    """A statistic by size with one standard error, the reference as a dashed line, the suggested size marked."""
+    """Draw a statistic by size with one standard error, the reference as a dashed line, the suggested size marked."""
     errors = None
     if stat in path.metrics:
         values, reference = path.metrics[stat], path.reference_metrics[stat]
@@ -49,14 +49,11 @@ def path_curve(path: Path, stat: str = "elpd", *, suggested: int | None = None, 
         ax.errorbar(path.sizes, values, yerr=errors, fmt="o-", capsize=2, **DOTS)
     if suggested is not None:
         ax.axvline(suggested, color=ORANGE, linewidth=1.2, label=f"suggested size {suggested}")
-    added = ["" if size == 0 else short(path.names[path.order[size - 1]]) for size in path.sizes]
-    note = ""
+    added, note = list(map(short, path.added)), ""
     if path.fold_orders:
         note = "; in brackets the share of folds that have it by then"
-        added = [
-            f"{name} ({percent(path.proportions[size, path.order[size - 1]])})" if size else ""
-            for name, size in zip(added, path.sizes, strict=True)
-        ]
+        shares = [percent(path.proportions[size, path.order[size - 1]]) for size in path.sizes]
+        added = [name and f"{name} ({share})" for name, share in zip(added, shares, strict=True)]
     _name_sizes(ax, path.sizes, added, note)
     ax.set_ylabel(STATS.get(stat, stat))
     optimistic = "" if path.validated else " (optimistic)"
@@ -66,7 +63,7 @@ def path_curve(path: Path, stat: str = "elpd", *, suggested: int | None = None, 
 
 
 def projection_curve(path: ProjectionPath, *, ax: Axes | None = None) -> Axes:
-    """The divergence from the reference by size, with the share that is explained on the right."""
+    """Draw the divergence from the reference by size, with the share that is explained on the right."""
     ax = _size_axes(ax, path.sizes, hidden=["top"])
     ax.plot(path.sizes, path.kl, "o-", **DOTS)
     ax.axhline(0.0, color=GREY, linestyle="--", linewidth=1, label="reference")
@@ -82,7 +79,7 @@ def projection_curve(path: ProjectionPath, *, ax: Axes | None = None) -> Axes:
 
 
 def entropy_by_position(stability: Stability, *, ax: Axes | None = None) -> Axes:
-    """Relative entropy of the feature at each position of the ranking."""
+    """Draw the relative entropy of the feature at each position of the ranking."""
     ax = _axes(ax, 6.4, 3.6)
     ax.plot(np.arange(1, stability.n_features + 1), stability.entropy, "o-", label=stability.measure, **DOTS)
     ax.set_ylim(-0.02, 1.02)
@@ -93,7 +90,7 @@ def entropy_by_position(stability: Stability, *, ax: Axes | None = None) -> Axes
 
 
 def jittered_ranks(stability: Stability, *, ax: Axes | None = None) -> Axes:
-    """The rank of each feature in every sample, a dot each, features by mean rank."""
+    """Draw the rank of each feature in every sample, a dot each, features by mean rank."""
     ranks, shown = stability.ranks, stability.order[:MOST_FEATURES]
     ax = _feature_axes(ax, [stability.names[j] for j in shown])
     # The jitter is decoration, so its seed is fixed: the same record gives the same picture.
@@ -112,7 +109,7 @@ def jittered_ranks(stability: Stability, *, ax: Axes | None = None) -> Axes:
 
 
 def ordered_p_values(found: Discoveries, *, ax: Axes | None = None) -> Axes:
-    """A dot for each feature, the surest first, on a logarithmic axis."""
+    """Draw a dot for each feature, the surest first, on a logarithmic axis."""
     shown = found.order[:MOST_FEATURES]
     places = np.arange(len(shown))
     ax = _feature_axes(ax, [found.names[j] for j in shown])
@@ -130,7 +127,7 @@ def ordered_p_values(found: Discoveries, *, ax: Axes | None = None) -> Axes:
 
 
 def power_curves(power: Power, *, ax: Axes | None = None) -> Axes:
-    """A curve for each feature over the number of rows, with bars of a standard error."""
+    """Draw a curve for each feature over the number of rows, with bars of a standard error."""
     from matplotlib.ticker import NullLocator, PercentFormatter
 
     ax = _axes(ax, 6.4, 4.0)
@@ -157,14 +154,14 @@ def power_curves(power: Power, *, ax: Axes | None = None) -> Axes:
 
 
 def _axes(ax: Axes | None, width: float, height: float, hidden: Sequence[str] = ("top", "right")) -> Axes:
-    """The user's axes, or those of a new figure of this size, without some of the spines."""
+    """Return the user's axes, or those of a new figure of this size, without some of the spines."""
     ax = new_axes(width, height) if ax is None else ax
     ax.spines[list(hidden)].set_visible(False)
     return ax
 
 
 def _size_axes(ax: Axes | None, sizes: np.ndarray, hidden: Sequence[str] = ("top", "right")) -> Axes:
-    """Axes wide enough for names below the sizes."""
+    """Return axes wide enough for names below the sizes."""
     return _axes(ax, min(16.0, max(6.4, 1.6 + 0.42 * len(sizes))), 4.6, hidden)
 
 
@@ -177,7 +174,7 @@ def _name_sizes(ax: Axes, sizes: np.ndarray, added: Sequence[str], note: str = "
 
 
 def _feature_axes(ax: Axes | None, names: Sequence[str]) -> Axes:
-    """Axes with a line for each feature, the first at the top."""
+    """Return axes with a line for each feature, the first at the top."""
     ax = _axes(ax, 6.4, 1.4 + 0.28 * len(names))
     ax.set_yticks(np.arange(len(names)), list(map(short, names)))
     ax.set_ylim(len(names) - 0.5, -0.5)

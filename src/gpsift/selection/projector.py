@@ -8,9 +8,10 @@ the divergence never rises when features are added.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import minimize
@@ -23,7 +24,7 @@ from gpsift.gp.inference import ExactInference
 from gpsift.kernels import Constant, Kernel, Linear, Sum
 from gpsift.kernels.radial import Radial
 from gpsift.reference.base import MissingCapability
-from gpsift.selection.divergence import Predictive, Sites, divergence_from
+from gpsift.selection.divergence import MixtureDivergence, NormalDivergence, Predictive, Sites
 
 # The powers of a parameter of a feature that are 0 where the feature is absent: at infinity, and at 0.
 INFINITE, ZERO = -2.0, 1.0
@@ -68,11 +69,11 @@ class Space:
         self._lower, self._upper = np.minimum(lower, self.reference), np.maximum(upper, self.reference)
 
     def indices(self, features: Sequence[int]) -> np.ndarray:
-        """Indices of the hyperparameters of a submodel on these features, in the order of its kernel, noise last."""
+        """Return indices of the hyperparameters of a submodel on these features, as in its kernel, noise last."""
         return np.flatnonzero(self.is_free & np.isin(self.owner, [-1, *features]))
 
     def switch_indices(self, features: Sequence[int]) -> np.ndarray:
-        """Indices of the switches of these features."""
+        """Return indices of the switches of these features."""
         return np.flatnonzero(self.is_switch & np.isin(self.owner, features))
 
     def restrict(self, log_params: np.ndarray, features: Sequence[int]) -> np.ndarray:
@@ -80,7 +81,7 @@ class Space:
         return np.where(np.isin(self.owner, [-1, *features]), log_params, self._off)
 
     def noise_var(self, log_params: np.ndarray) -> float:
-        """The noise variance, where one is estimated; 0 otherwise."""
+        """Return the noise variance, where one is estimated; 0 otherwise."""
         return float(np.exp(log_params[self.is_noise]).sum())
 
     def to_coordinates(self, log_params: np.ndarray) -> np.ndarray:
@@ -110,6 +111,12 @@ class Submodel:
     n_evaluations: int = 0
     converged: bool = True
 
+    @classmethod
+    def read(cls, plain: Mapping[str, Any]) -> Self:
+        """Restore a submodel from another process or a checkpoint."""
+        arrays = {"features": tuple(plain["features"]), "log_params": np.array(plain["log_params"])}
+        return cls(**{**plain, **arrays})
+
 
 class Projector:
     """Projects a reference onto sets of its features, which are given in ascending order.
@@ -126,7 +133,11 @@ class Projector:
         self.space = Space(Problem(self.kernel, reference.likelihood, self.X, y, ExactInference(self.X, y), names))
         noise_var = self.space.noise_var(self.space.reference)
         own = Predictive(self.kernel.between(self.X, self.X).K, self.sites, noise_var, left_out=left_out)
-        self.divergence = divergence_from(own.mean, own.var, reference.likelihood, reference.size_train)
+        self.divergence: NormalDivergence | MixtureDivergence
+        if reference.likelihood.has_closed_form:
+            self.divergence = NormalDivergence(own.mean, own.var)
+        else:
+            self.divergence = MixtureDivergence(own.mean, own.var, reference.likelihood, reference.size_train)
 
     @cached_property
     def empty(self) -> Submodel:
@@ -154,13 +165,13 @@ class Projector:
         return replace(best, n_evaluations=sum(end.n_evaluations for end in ends))
 
     def submodel_kernel(self, log_params: np.ndarray, features: Sequence[int]) -> Kernel:
-        """The kernel of a submodel, for the columns of its features."""
+        """Return the kernel of a submodel, for the columns of its features."""
         places = self.space.indices(features)
         values = log_params[places[~self.space.is_noise[places]]]
         return self.kernel.for_columns(list(features)).with_log_params(values)
 
     def kl(self, log_params: np.ndarray, features: Sequence[int]) -> tuple[float, np.ndarray]:
-        """Divergence of a submodel, and its gradient for the log hyperparameters at `space.indices(features)`."""
+        """Return the divergence of a submodel, and its gradient for the log parameters at `space.indices(features)`."""
         X, noise_var = self.X[:, list(features)], self.space.noise_var(log_params)
         pairs = self.submodel_kernel(log_params, features).between(X, X)
         predictive = Predictive(pairs.K, self.sites, noise_var, left_out=self.left_out)

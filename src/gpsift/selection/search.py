@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any, Unpack
@@ -114,32 +114,49 @@ def make_plan(
     the few that came close.
     """
     model = GP() if model is None else model
-    is_choice = isinstance(reference, GP)
     scheme = read_held_out(cv).scheme(data, classes=read_likelihood(model.likelihood).predicts_classes)
-    fitted = None if is_choice else _read_fitted(reference, data)
-    if fitted is None and sizes is None and model.hyper.switches:
+    other, fitted = (reference, None) if isinstance(reference, GP) else (None, reference)
+    if fitted is not None:
+        _check_fitted(fitted, data)
+    elif sizes is None and model.hyper.switches:
         fitted = fit_submodel(data, model, units.all_columns, parent=None, starts=None)
     if fitted is not None and sizes is None:
         sizes = n_candidate_units(fitted, units)
-    if sizes is None and len(units) > MANY_FEATURES:
-        warn(
-            f"Submodels of all sizes up to {len(units)} are fitted, which takes long. Give `sizes`, or use "
-            "`model=GP(hyper=Sift())`, which switches features on one by one and compares submodels of those."
+
+    smallest, largest = len(units.forced), len(units)
+    if sizes is None:
+        wanted = list(range(smallest, largest + 1))
+        if largest > MANY_FEATURES:
+            warn(
+                f"Submodels of all sizes up to {largest} are fitted, which takes long. Give `sizes`, or use "
+                "`model=GP(hyper=Sift())`, which switches features on one by one and compares submodels of those."
+            )
+    else:
+        wanted = list(range(smallest, int(sizes) + 1)) if is_whole(sizes) else sorted(set(sizes))
+    wrong = [size for size in wanted if not isinstance(size, Integral) or not smallest <= size <= largest]
+    if wrong or not wanted:
+        forced = f" (the {smallest} forced unit(s) are in every submodel)" if smallest else ""
+        raise ValueError(f"`sizes` must lie between {smallest} and {largest}{forced}, got {sizes!r}.")
+    return SearchPlan(data, scheme, model, other, fitted, units, order, tuple(int(size) for size in wanted))
+
+
+def _check_fitted(given: Any, data: Data) -> None:
+    """Refuse a fitted reference that is no model of ours, or one of other data."""
+    if not isinstance(given, FittedGP | DrawnGP):
+        raise TypeError(
+            f"`reference` must be a GP, or what its `fit(X, y)` returns, got {type(given).__name__}: submodels of "
+            "other models cannot be fitted."
         )
-    return SearchPlan(
-        data=data,
-        scheme=scheme,
-        model=model,
-        reference=reference if is_choice else None,
-        fitted=fitted,
-        units=units,
-        order=order,
-        sizes=_read_sizes(sizes, units),
-    )
+    one = one_of(given)
+    is_same = same_rows(one.inputs.X, data.X) and np.array_equal(one.y_train, data.y)
+    if given.inputs.names != data.names or not is_same:
+        raise ValueError(
+            "`reference` was fitted to other rows or columns than `X` and `y`. Leave it out, or fit it to them."
+        )
 
 
 def n_candidate_units(fitted: FittedGP | DrawnGP, units: Units) -> int:
-    """The number of candidate units for submodels: the active ones of the full model, and those that came close."""
+    """Count the candidate units for submodels: the active ones of the full model, and those that came close."""
     n_used = len(units.active(fitted.used))
     n_known = int(np.isfinite(fitted.slopes).sum())
     return min(len(units), n_used + min(N_CLOSE, n_known))
@@ -160,23 +177,19 @@ def run_plan(plan: SearchPlan, work: Work, rule: Rule = "one-se") -> Path:
     return replace(path, suggestion=suggest_size(path, rule))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class FoldResult:
     """The results of a fold: the order, the fit of the full model, that of the reference, and submodels by size."""
 
     fold: Fold
-    order: Sequence[int]
-    full: SubmodelFit
-    reference: SubmodelFit
-    submodels: Mapping[int, SubmodelFit]
+    order: list[int] = field(default_factory=list)
+    full: SubmodelFit = field(init=False)
+    reference: SubmodelFit = field(init=False)
+    submodels: dict[int, SubmodelFit] = field(default_factory=dict)
 
     def at(self, size: int) -> SubmodelFit:
-        """The submodel of a size, which is the full model at full size."""
+        """Return the submodel of a size, which is the full model at full size."""
         return self.submodels.get(size, self.full)
-
-
-Fits = dict[Fold, SubmodelFit]
-OrdersFullSubmodels = tuple[dict[Fold, list[int]], Fits, dict[Fold, dict[int, SubmodelFit]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,78 +260,85 @@ class SearchPlan:
         }
 
     def run(self, runner: Runner) -> list[FoldResult]:
-        """Run all fits; returns the results of each fold, those of all rows last."""
-        run = self._run_backward if self.order.eliminates else self._run_forward
-        orders, full, submodels = run(runner)
-        references = full
+        """Run all fits; return the results of each fold, those of all rows last."""
+        results = [FoldResult(fold) for fold in self.folds]
+        if self.order.eliminates:
+            self._run_backward(runner, results)
+        else:
+            self._run_forward(runner, results)
+        for each in results:
+            each.reference = each.full
         if self.reference is not None:
-            columns, scored = self.units.all_columns, self.scheme.folds
-            tasks = [Task(f"{fold.name}/reference", (fold, self.reference, columns, None, None)) for fold in scored]
-            references = {**full, **dict(zip(scored, _run(runner, fit_and_score, tasks), strict=True))}
-        return [
-            FoldResult(fold, orders[fold], full[fold], references[fold], submodels.get(fold, {})) for fold in self.folds
-        ]
+            tasks = [
+                Task(f"{fold.name}/reference", (fold, self.reference, self.units.all_columns, None, None))
+                for fold in self.scheme.folds
+            ]
+            for each, fit in zip(results, _run(runner, fit_and_score, tasks), strict=False):  # all rows come last
+                each.reference = fit
+        return results
 
-    def _run_forward(self, runner: Runner) -> OrdersFullSubmodels:
+    def _run_forward(self, runner: Runner, results: Sequence[FoldResult]) -> None:
         """Sort the units once by the full model, then fit submodels of growing size, as in the paper."""
-        full: Fits = {}
-        shared = None
-        if not self.scheme.validates_search and len(self.folds) > 1:
-            full = self._fit_full(runner, self.folds[-1:])
-            shared = FeatureOrder(list(full[self.folds[-1]].order))
-        full |= self._fit_full(runner, [fold for fold in self.folds if fold not in full], shared)
-        tasks = []
-        for fold in self.scheme.folds:
+        if self.scheme.validates_search or len(results) == 1:
+            self._fit_full(runner, results)
+        else:
+            self._fit_full(runner, results[-1:])
+            self._fit_full(runner, results[:-1], FeatureOrder(results[-1].order))
+        scored, tasks = results[: len(self.scheme.folds)], []
+        for each in scored:
             for size in self.smaller_sizes:
-                columns = self.units.columns_of(full[fold].order[:size])
-                arguments = (fold, self.model, columns, full[fold].parent, self.order.starts)
-                tasks.append(Task(f"{fold.name}/size {size}", arguments))
-        results = iter(_run(runner, fit_and_score, tasks))
-        submodels = {fold: {size: next(results) for size in self.smaller_sizes} for fold in self.scheme.folds}
-        return {fold: list(full[fold].order) for fold in self.folds}, full, submodels
+                columns = self.units.columns_of(each.order[:size])
+                arguments = (each.fold, self.model, columns, each.full.parent, self.order.starts)
+                tasks.append(Task(f"{each.fold.name}/size {size}", arguments))
+        fits = iter(_run(runner, fit_and_score, tasks))
+        for each in scored:
+            each.submodels = {size: next(fits) for size in self.smaller_sizes}
 
-    def _run_backward(self, runner: Runner) -> OrdersFullSubmodels:
+    def _run_backward(self, runner: Runner, results: Sequence[FoldResult]) -> None:
         """Backward elimination: fit, remove the least relevant unit, and fit again, in all folds side by side.
 
         Units that are inactive in the full model, except those that came close, are removed first and at once.
         """
-        n_units, largest = len(self.units), self.first_backward_size
-        smallest = max(min(self.sizes), len(self.units.forced))
-        orders = {fold: list(range(n_units)) for fold in self.folds}  # first the units that are left
-        steps: dict[Fold, dict[int, SubmodelFit]] = {fold: {} for fold in self.folds}
-        above: Fits = {}
+        n_units, smallest = len(self.units), max(min(self.sizes), len(self.units.forced))
         if self.has_inactive_units:
-            above = self._fit_full(runner, self.folds)
-            for fold in self.folds:
-                steps[fold][n_units], orders[fold] = above[fold], list(above[fold].order)
-        for size in range(largest, smallest - 1, -1):
+            self._fit_full(runner, results)
+        for each in results:
+            if self.has_inactive_units:
+                each.submodels[n_units] = each.full
+            else:
+                each.order = list(range(n_units))
+        for size in range(self.first_backward_size, smallest - 1, -1):
             tasks = []
-            for fold in self.folds:
-                parent = above[fold].parent if above else None
-                fitted = self.fitted if fold.name == "all" and not above else None
-                arguments = (fold, self.model, self.units, orders[fold][:size], self.order, parent, fitted)
-                tasks.append(Task(f"{fold.name}/size {size}", arguments))
-            above = dict(zip(self.folds, _run(runner, backward_step, tasks), strict=True))
-            for fold, result in above.items():
-                steps[fold][size] = result
-                if result.dropped is not None and size > smallest:
-                    orders[fold].remove(result.dropped)
-                    orders[fold].insert(size - 1, result.dropped)
-        full = {fold: steps[fold][n_units] for fold in self.folds}
-        return {fold: self.units.forced_first(order) for fold, order in orders.items()}, full, steps
+            for each in results:
+                above = each.submodels.get(size + 1, each.submodels.get(n_units))
+                parent, fitted = (None, self._fitted_to(each.fold)) if above is None else (above.parent, None)
+                arguments = (each.fold, self.model, self.units, each.order[:size], self.order, parent, fitted)
+                tasks.append(Task(f"{each.fold.name}/size {size}", arguments))
+            for each, fit in zip(results, _run(runner, backward_step, tasks), strict=True):
+                each.submodels[size] = fit
+                if fit.dropped is not None and size > smallest:
+                    each.order.remove(fit.dropped)  # the units that are left come first
+                    each.order.insert(size - 1, fit.dropped)
+        for each in results:
+            each.full, each.order = each.submodels[n_units], self.units.forced_first(each.order)
 
-    def _fit_full(self, runner: Runner, folds: Sequence[Fold], shared: FeatureOrder | None = None) -> Fits:
+    def _fit_full(self, runner: Runner, results: Sequence[FoldResult], shared: FeatureOrder | None = None) -> None:
         """Fit the full model of each fold, and sort its units, unless the folds share an order."""
         tasks = []
-        for fold in folds:
-            ordered, fitted = (self.ordered, self.fitted) if fold.name == "all" else (shared, None)
-            arguments = (fold, self.model, self.units, self.order, ordered, max(self.sizes), fitted)
-            tasks.append(Task(f"{fold.name}/full", arguments))
-        return dict(zip(folds, _run(runner, fit_full, tasks), strict=True))
+        for each in results:
+            known = self.ordered if each.fold.name == "all" else shared
+            arguments = (each.fold, self.model, self.units, self.order, known, max(self.sizes))
+            tasks.append(Task(f"{each.fold.name}/full", (*arguments, self._fitted_to(each.fold))))
+        for each, fit in zip(results, _run(runner, fit_full, tasks), strict=True):
+            each.full, each.order = fit, list(fit.order)
+
+    def _fitted_to(self, fold: Fold) -> Fitted | None:
+        """Return the full model of a fold, where it was fitted before the search."""
+        return self.fitted if fold.name == "all" else None
 
     def path(self, found: Sequence[FoldResult], *, classes: bool) -> Path:
         """Make the record of all results."""
-        scored = [each for each in found if each.fold in self.scheme.folds]
+        scored = found[: len(self.scheme.folds)]
         y = np.concatenate([each.fold.y for each in scored])
         mean = np.array([np.concatenate([each.at(size).mean for each in scored]) for size in self.sizes])
         reference_mean = np.concatenate([each.reference.mean for each in scored])
@@ -363,32 +383,3 @@ class SearchPlan:
 
 def _run(runner: Runner, function: Callable[..., SubmodelFit], tasks: Sequence[Task]) -> list[SubmodelFit]:
     return [SubmodelFit.read(result) for result in runner.run(function, tasks)]
-
-
-def _read_sizes(sizes: Any, units: Units) -> tuple[int, ...]:
-    smallest, largest = len(units.forced), len(units)
-    if sizes is None:
-        return tuple(range(smallest, largest + 1))
-    wanted = list(range(smallest, int(sizes) + 1)) if is_whole(sizes) else sorted(set(sizes))
-    wrong = [size for size in wanted if not isinstance(size, Integral) or not smallest <= size <= largest]
-    if wrong or not wanted:
-        forced = f" (the {smallest} forced unit(s) are in every submodel)" if smallest else ""
-        raise ValueError(f"`sizes` must lie between {smallest} and {largest}{forced}, got {sizes!r}.")
-    return tuple(int(size) for size in wanted)
-
-
-def _read_fitted(reference: Any, data: Data) -> FittedGP | DrawnGP | None:
-    if reference is None:
-        return None
-    if not isinstance(reference, FittedGP | DrawnGP):
-        raise TypeError(
-            f"`reference` must be a GP, or what its `fit(X, y)` returns, got {type(reference).__name__}: submodels of "
-            "other models cannot be fitted."
-        )
-    one = one_of(reference)
-    is_same = same_rows(one.inputs.X, data.X) and np.array_equal(one.y_train, data.y)
-    if reference.inputs.names != data.names or not is_same:
-        raise ValueError(
-            "`reference` was fitted to other rows or columns than `X` and `y`. Leave it out, or fit it to them."
-        )
-    return reference

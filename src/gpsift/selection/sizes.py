@@ -105,21 +105,19 @@ def suggest_size(
     explained = 1.0 - left / gain if gain > 0 else np.ones(len(path.sizes))
 
     near = diff + np.maximum(diff_se, max(SAME, SAME_SHARE * abs(elpd))) >= 0
-    qualifying = {
+    qualifying: dict[str, tuple[np.ndarray, float, dict[str, Any]]] = {
         "one-se": (near, 1.0, {}),
         "negligible": (diff > -negligible, negligible, {}),
         "explained": (explained >= share, share, {"of": of, "gain": gain}),
     }
     verdicts = {}
     for each, (qualifies, limit, facts) in qualifying.items():
-        shared: dict[str, Any] = {"n_units": path.n_units, "baseline": compared, "limit": limit, **facts}
         places = np.flatnonzero(qualifies)
-        if places.size == 0:
-            verdicts[each] = Verdict(each, None, **shared)
-        else:
-            smallest = int(places[0])
-            own = {"diff": float(diff[smallest]), "se": float(diff_se[smallest])}
-            verdicts[each] = Verdict(each, int(path.sizes[smallest]), **shared, **own)
+        size, difference, error = None, None, None
+        if places.size:
+            place = places[0]
+            size, difference, error = int(path.sizes[place]), float(diff[place]), float(diff_se[place])
+        verdicts[each] = Verdict(each, size, path.n_units, compared, limit, difference, error, **facts)
     size = verdicts[rule].size
     return Suggestion(rule, tuple(path.features(size)) if size else (), verdicts)
 

@@ -26,7 +26,7 @@ OF_KERNEL = ("lengthscale", "signal_var", "linear_var", "shape")
 
 
 def submodel(model: GP, columns: Sequence[int], *, starts: int | None) -> GP:
-    """The model for some of the columns; without any it is a constant.
+    """Return the model for some of the columns; without any it is a constant.
 
     `starts` is the number of starts of the search for hyperparameters; None leaves it as it is in the model.
     """
@@ -54,7 +54,7 @@ def fit_submodel(
 
 
 def parent_start(fitted: Fitted, hyper: Hyper) -> ParentStart:
-    """Arguments of `GP.fit` for smaller models: hyperparameters to start from, and a ceiling of the evidence.
+    """Return arguments of `GP.fit` for smaller models: hyperparameters to start from, and a ceiling of the evidence.
 
     A feature with an infinite length-scale is absent, so a submodel is a limit of the larger model, whose marginal
     likelihood is an upper bound of its own. That holds where every feature has parameters of its own without a prior.
@@ -71,7 +71,7 @@ def parent_start(fitted: Fitted, hyper: Hyper) -> ParentStart:
 
 
 def choices(model: GP) -> str:
-    """The choices of a model as text, for a checkpoint."""
+    """Return the choices of a model as text, for a checkpoint."""
     return ", ".join(f"{f.name}={getattr(model, f.name)!r}" for f in fields(model))
 
 
