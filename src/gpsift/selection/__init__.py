@@ -3,6 +3,6 @@
 `search.py` compares submodels with the full model and returns a `Path` (`path.py`), from which `sizes.py` chooses a
 size. Read `search.py` first; `submodels.py` has one of its fits. The choices are the order of features (`orders.py`),
 the rows to predict (`cross_validation.py`) and the units of columns (`data.py`). `projection.py` projects a fitted
-model on fewer features, by `projector.py` and `divergence.py`. `stability.py` ranks samples of the rows.
+model on fewer features, by the divergences of `divergence.py`. `stability.py` ranks samples of the rows.
 `conditional_test/` tests every feature with an error rate, and `power_analysis.py` simulates such tests.
 """
