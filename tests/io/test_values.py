@@ -15,7 +15,7 @@ import gpsift as gs
 from gpsift.io.archive import CorruptFile
 from gpsift.io.coding import SCALARS, Decoder, Encoder
 from gpsift.kernels import SquaredExponential
-from gpsift.selection.sizes import Baseline
+from gpsift.selection.path import Baseline
 
 numbers = st.one_of(st.integers(), st.floats(), st.booleans())
 scalars = st.sampled_from([np.dtype(scalar) for name, scalar in SCALARS.items() if name != "str"]).flatmap(

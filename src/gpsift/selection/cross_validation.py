@@ -131,7 +131,7 @@ class Folds(HeldOut):
 
     def scheme(self, data: Data, *, classes: bool) -> CVScheme:
         """Make the folds, checked."""
-        pairs, label = self.splits, None
+        pairs, label = self.splits, ""
         if is_whole(self.splits):
             pairs = _k_folds(int(self.splits), data, classes=classes, seed=self.seed)
             label = f"{self.splits}-fold cross-validation"
@@ -140,8 +140,7 @@ class Folds(HeldOut):
         folds = [_read_split(number, pair, data, classes=classes) for number, pair in enumerate(pairs, start=1)]
         if not folds:
             raise ValueError("`cv` gave no split.")
-        label = f"{len(folds)} given splits" if label is None else label
-        return CVScheme(label, tuple(folds), validates_search=self.validate_search)
+        return CVScheme(label or f"{len(folds)} given splits", tuple(folds), validates_search=self.validate_search)
 
 
 def read_held_out(cv: Any) -> HeldOut:
@@ -221,13 +220,12 @@ def class_metrics(y: np.ndarray, probability: np.ndarray) -> Mapping[str, float]
     precision, recall, f1, _ = precision_recall_fscore_support(
         y, predicted, labels=counted, average="macro", zero_division=0.0
     )
+    outcome, areas = y, [] if several else [area_under_roc(y == 1, probability)]
     if several:
-        outcome, areas = np.eye(probability.shape[1])[y.astype(int)], []
+        outcome = np.eye(probability.shape[1])[y.astype(int)]
         for first, second in permutations(range(probability.shape[1]), 2):
             either = (y == first) | (y == second)
             areas.append(area_under_roc(y[either] == first, probability[either, first]))
-    else:
-        outcome, areas = y, [area_under_roc(y == 1, probability)]
     return {
         "accuracy": float(np.mean(predicted == y)),
         "precision": float(precision),

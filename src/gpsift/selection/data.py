@@ -17,7 +17,7 @@ from gpsift.relevance.feature_groups import read_categories
 
 def is_whole(number: Any, least: float = -np.inf) -> bool:
     """Whether a user's value is a whole number of at least `least`."""
-    return isinstance(number, Integral) and not isinstance(number, bool) and number >= least
+    return isinstance(number, Integral) and not isinstance(number, bool) and int(number) >= least
 
 
 class ObservationOptions(TypedDict, total=False):

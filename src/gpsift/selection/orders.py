@@ -141,7 +141,8 @@ class ForwardProjection(Order):
         from gpsift.selection.projection import forward_projection  # for this order alone
 
         chosen: list[int] = []
-        kl, kept = None, units.active(fitted.used)
+        kl: np.ndarray | None = None
+        kept = units.active(fitted.used)
         if kept:
             # Inactive features bring no submodel nearer, so the model of the others is projected.
             within = units.subset(kept)

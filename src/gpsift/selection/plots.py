@@ -32,7 +32,7 @@ STATS = {"elpd": "elpd, sum of log predictive densities", "mlpd": "mlpd, mean lo
 
 def path_curve(path: Path, stat: str = "elpd", *, suggested: int | None = None, ax: Axes | None = None) -> Axes:
     """Draw a statistic by size with one standard error, the reference as a dashed line, the suggested size marked."""
-    errors = None
+    errors: np.ndarray | None = None
     if stat in path.metrics:
         values, reference = path.metrics[stat], path.reference_metrics[stat]
     elif stat in STATS:

@@ -24,8 +24,7 @@ from gpsift.relevance.rank import versions
 from gpsift.selection.cross_validation import CVScheme, Fold, HeldOut, prediction_metrics, read_held_out
 from gpsift.selection.data import Data, Features, ObservationOptions, Units, is_whole
 from gpsift.selection.orders import FeatureOrder, Order, read_order
-from gpsift.selection.path import Path
-from gpsift.selection.sizes import Rule, suggest_size
+from gpsift.selection.path import Path, Rule, suggest_size
 from gpsift.selection.submodels import (
     Fitted,
     SubmodelFit,

@@ -150,7 +150,8 @@ def backward_step(
     `parent` is the warm start from the model with one unit more; the first step has none. `fitted` replaces the fit.
     """
     assert order.scoring is not None  # backward elimination has a measure
-    columns, dropped = units.columns_of(kept), None
+    columns = units.columns_of(kept)
+    dropped: int | None = None
     with collect_warnings() as caught:
         if fitted is None:
             starts = None if parent is None else order.starts

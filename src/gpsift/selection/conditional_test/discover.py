@@ -299,7 +299,7 @@ class Discoveries(Serializable):
         """Return a data frame with a row for each feature, the surest first."""
         import pandas as pd
 
-        columns = {"feature": self.names, "z": self.z, "p": self.p, "q": self.q, "found": self.found}
+        columns: dict[str, Any] = {"feature": self.names, "z": self.z, "p": self.p, "q": self.q, "found": self.found}
         columns |= {"conditional": self.conditionals, "explained": self.explained, "calibration": self.calibration}
         columns = {name: values for name, values in columns.items() if values is not None}
         return pd.DataFrame(columns).iloc[self.order].reset_index(drop=True)
