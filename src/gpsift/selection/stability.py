@@ -259,9 +259,9 @@ class Stability(Serializable):
         shown = self.to_frame()[: self.n_shown]
         width = max(len("feature"), *(len(name) for name in shown["feature"]))
         lines = [self._title, f"  {'feature':<{width}}  {'mean rank':>9}  {'range':>9}  {'first':>6}"]
-        for row in shown.itertuples():
+        for row, first in zip(shown.itertuples(), map(percent, shown["first"]), strict=True):
             span = f"{row.best_rank} to {row.worst_rank}"
-            lines.append(f"  {row.feature:<{width}}  {row.mean_rank:>z9.1f}  {span:>9}  {percent(row.first):>6}")
+            lines.append(f"  {row.feature:<{width}}  {row.mean_rank:>z9.1f}  {span:>9}  {first:>6}")
         lines += [f"  {rest}" for rest in self.hidden_note]
         entropy = join_names([f"{value:z.2f}" for value in self.entropy])
         lines.append(f"  entropy by position (0 always the same feature, 1 any): {entropy}")
