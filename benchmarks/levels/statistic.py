@@ -16,11 +16,10 @@ from gpsift._utils.quadrature import gauss_hermite
 from gpsift.gp.hyperparameters import MAP
 from gpsift.gp.hyperparameters.score_tests import normal_scores
 from gpsift.selection.conditional_test.axes import N_NODES, Axis, ContinuousAxis, DiscreteAxis, column_axis, quantiles
-from gpsift.selection.conditional_test.conditionals import PENALTY, loo_by_regression, quick_hyper
+from gpsift.selection.conditional_test.conditionals import PENALTY, ScoreRegression, loo_by_regression, quick_hyper
 from gpsift.selection.conditional_test.discover import q_values
 from gpsift.selection.conditional_test.folds import split_in_order
 from gpsift.selection.conditional_test.folds import split_k_folds as not_within
-from gpsift.selection.conditional_test.gaussian_copula import ScoreRegression
 
 N_FOLDS = 5
 LARGEST_RATE = 0.2  # of interest

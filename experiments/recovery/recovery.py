@@ -35,7 +35,7 @@ from gpsift._utils.parallel import Task
 from gpsift._utils.warnings import collect_warnings
 from gpsift.paper.datasets import friedman, paper_toy
 from gpsift.paper.datasets.toys import Toy
-from gpsift.selection.sizes import RULES
+from gpsift.selection.path import RULES
 from gpsift.sklearn import GPRegressor
 
 SEED = 2019

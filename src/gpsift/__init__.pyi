@@ -73,13 +73,13 @@ from .selection.orders import Order as Order
 from .selection.orders import Ranked as Ranked
 from .selection.path import Path as Path
 from .selection.path import Suggestion as Suggestion
+from .selection.path import suggest_size as suggest_size
 from .selection.power_analysis import Power as Power
 from .selection.power_analysis import power as power
 from .selection.projection import Projection as Projection
 from .selection.projection import forward_projection as forward_projection
 from .selection.projection import project as project
 from .selection.search import search as search
-from .selection.sizes import suggest_size as suggest_size
 from .selection.stability import Stability as Stability
 from .selection.stability import stability as stability
 from .sklearn import GPClassifier as GPClassifier

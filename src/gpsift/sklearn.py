@@ -31,8 +31,8 @@ from gpsift.relevance import Measure, get_measure, rank
 from gpsift.selection.conditional_test.conditionals import quick_hyper
 from gpsift.selection.conditional_test.discover import discover
 from gpsift.selection.orders import Order, Ranked, read_order
+from gpsift.selection.path import Rule, suggest_size
 from gpsift.selection.search import search
-from gpsift.selection.sizes import Rule, suggest_size
 
 if TYPE_CHECKING:
     from gpsift.gp.fitted import Prediction

@@ -10,8 +10,7 @@ import gpsift as gs
 from gpsift._utils.parallel import CheckpointMismatch
 from gpsift.kernels import Constant, Linear, Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.reference.base import MissingCapability
-from gpsift.selection.projection import forward_projection, project, project_candidate, read_start
-from gpsift.selection.projector import Projector
+from gpsift.selection.projection import Projector, forward_projection, project, project_candidate, read_start
 
 KERNELS = [
     SquaredExponential() + Constant(),

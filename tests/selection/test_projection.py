@@ -13,8 +13,7 @@ import gpsift as gs
 from gpsift.kernels import Constant, Linear, Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.reference.base import MissingCapability
 from gpsift.selection.divergence import MixtureDivergence, Predictive, Sites
-from gpsift.selection.projection import Projection, project
-from gpsift.selection.projector import Projector, Submodel
+from gpsift.selection.projection import Projection, Projector, Submodel, project
 
 N, P = 30, 4
 KERNELS = {
@@ -302,7 +301,7 @@ def test_the_best_point_seen_is_kept(monkeypatch):
 
     projector = Projector(regression())
     start = projector.space.restrict(projector.space.reference, [0])
-    monkeypatch.setattr("gpsift.selection.projector.minimize", stray)
+    monkeypatch.setattr("gpsift.selection.projection.minimize", stray)
     found = projector.project([0], Submodel((0,), start, np.inf))
     assert found.kl == pytest.approx(projector.kl(start, [0])[0])
     assert not found.converged

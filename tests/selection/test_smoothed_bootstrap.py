@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from gpsift.gp.hyperparameters.score_tests import normal_scores
-from gpsift.selection.power_analysis import SmoothedBootstrap
+from gpsift.selection.power_analysis import silverman_bandwidth, smoothed_bootstrap
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def drawn(table):
-    return SmoothedBootstrap(table).draw(4000, np.random.default_rng(1))
+    return smoothed_bootstrap(table, 4000, np.random.default_rng(1))
 
 
 def test_columns_keep_their_distribution_and_range(table, drawn):
@@ -47,5 +47,4 @@ def test_no_row_is_a_copy_and_levels_are_those_of_one_row(table, drawn):
 
 
 def test_the_bandwidth_is_silvermans():
-    X = np.random.default_rng(0).normal(size=(100, 1))
-    assert SmoothedBootstrap(X).bandwidth == pytest.approx((4 / 3) ** 0.2 * 100**-0.2)
+    assert silverman_bandwidth(100, 1) == pytest.approx((4 / 3) ** 0.2 * 100**-0.2)

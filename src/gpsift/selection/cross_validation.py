@@ -9,20 +9,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import permutations
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from gpsift.gp.hyperparameters.score_tests import average_ranks
-from gpsift.selection.data import Data
+from gpsift.selection.data import Data, is_whole
 
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """One split of the data: rows to fit to and rows to score.
+    """One split of the data: rows to fit to, rows to score, and the numbers of these.
 
-    `test` is None for leave-one-out, which needs no rows of its own; `rows` has the numbers of the scored rows.
+    `test` is None for leave-one-out, which needs no rows of its own.
     """
 
     name: str
@@ -133,21 +131,16 @@ class Folds(HeldOut):
 
     def scheme(self, data: Data, *, classes: bool) -> CVScheme:
         """Make the folds, checked."""
-        pairs = self._pairs(data, classes=classes)
+        pairs, label = self.splits, ""
+        if is_whole(self.splits):
+            pairs = _k_folds(int(self.splits), data, classes=classes, seed=self.seed)
+            label = f"{self.splits}-fold cross-validation"
+        elif hasattr(self.splits, "split"):
+            pairs, label = self.splits.split(data.X, data.y), type(self.splits).__name__
         folds = [_read_split(number, pair, data, classes=classes) for number, pair in enumerate(pairs, start=1)]
         if not folds:
             raise ValueError("`cv` gave no split.")
-        return CVScheme(self._label(len(folds)), tuple(folds), validates_search=self.validate_search)
-
-    def _pairs(self, data: Data, *, classes: bool) -> Iterable[Any]:
-        if _is_number(self.splits):
-            return _k_folds(int(self.splits), data, classes=classes, seed=self.seed)
-        return self.splits.split(data.X, data.y) if hasattr(self.splits, "split") else self.splits
-
-    def _label(self, n_folds: int) -> str:
-        if _is_number(self.splits):
-            return f"{self.splits}-fold cross-validation"
-        return type(self.splits).__name__ if hasattr(self.splits, "split") else f"{n_folds} given splits"
+        return CVScheme(label or f"{len(folds)} given splits", tuple(folds), validates_search=self.validate_search)
 
 
 def read_held_out(cv: Any) -> HeldOut:
@@ -157,16 +150,12 @@ def read_held_out(cv: Any) -> HeldOut:
     if isinstance(cv, HeldOut):
         return cv
     is_splitter = hasattr(cv, "split") or isinstance(cv, Iterable)
-    if _is_number(cv) or (is_splitter and not isinstance(cv, str | Mapping | type)):
+    if is_whole(cv) or (is_splitter and not isinstance(cv, str | Mapping | type)):
         return Folds(cv)
     raise TypeError(
         "`cv` must be LeaveOneOut(), Folds(...) or TestSet(X, y), or in short None (leave-one-out), a number of folds, "
         f"a scikit-learn splitter or a sequence of (train, test) row numbers, got {cv!r}."
     )
-
-
-def _is_number(splits: Any) -> bool:
-    return isinstance(splits, Integral) and not isinstance(splits, bool)
 
 
 def _k_folds(k: int, data: Data, *, classes: bool, seed: int) -> Iterable[tuple[np.ndarray, np.ndarray]]:
@@ -209,7 +198,7 @@ def _read_split(number: int, split: Any, data: Data, *, classes: bool) -> Fold:
 
 
 def prediction_metrics(y: np.ndarray, mean: np.ndarray, *, classes: bool) -> Mapping[str, float]:
-    """Metrics of predictive means, which are values, or the probability of class 1 or of each class, (n, C)."""
+    """Return metrics of predictive means, which are values, or the probability of class 1 or of each class, (n, C)."""
     if classes:
         return class_metrics(y, mean)
     mse = float(np.mean((y - mean) ** 2))
@@ -217,49 +206,40 @@ def prediction_metrics(y: np.ndarray, mean: np.ndarray, *, classes: bool) -> Map
 
 
 def class_metrics(y: np.ndarray, probability: np.ndarray) -> Mapping[str, float]:
-    """Accuracy, precision, recall, F1, area under the ROC curve and Brier score.
+    """Return accuracy, precision, recall, F1, area under the ROC curve and Brier score.
 
-    With more than two classes precision, recall and F1 are averaged over the classes, the area over pairs of classes,
-    and the Brier score is the squared distance between probabilities and outcome.
+    With more than two classes precision, recall and F1 are averaged over the classes, the area over ordered pairs of
+    classes (Hand & Till 2001), and the Brier score is the squared distance between probabilities and outcome.
     """
+    from sklearn.metrics import precision_recall_fscore_support  # when first used: importing the package stays fast
+
     several = probability.ndim == 2
     predicted = probability.argmax(axis=1) if several else (probability > 0.5).astype(float)
-    # Of two classes only class 1 counts, of several all that occur or are predicted.
+    # Of two classes only class 1 counts, of several all that occur or are predicted; 0 / 0 is 0.
     counted = np.union1d(y, predicted) if several else np.ones(1)
-    precision, recall, f1 = np.mean([precision_recall_f1(y == c, predicted == c) for c in counted], axis=0)
-    outcome = np.eye(probability.shape[1])[y.astype(int)] if several else y
+    precision, recall, f1, _ = precision_recall_fscore_support(
+        y, predicted, labels=counted, average="macro", zero_division=0.0
+    )
+    outcome, areas = y, [] if several else [area_under_roc(y == 1, probability)]
+    if several:
+        outcome = np.eye(probability.shape[1])[y.astype(int)]
+        for first, second in permutations(range(probability.shape[1]), 2):
+            either = (y == first) | (y == second)
+            areas.append(area_under_roc(y[either] == first, probability[either, first]))
     return {
         "accuracy": float(np.mean(predicted == y)),
         "precision": float(precision),
         "recall": float(recall),
         "f1": float(f1),
-        "auc": mean_pair_area(y, probability) if several else area_under_roc(y == 1, probability),
+        "auc": float(np.mean(areas)),
         "brier": float(np.mean(((probability - outcome) ** 2).reshape(y.size, -1).sum(axis=1))),
     }
 
 
-def precision_recall_f1(is_class: np.ndarray, is_predicted: np.ndarray) -> tuple[float, float, float]:
-    """Precision, recall and F1 of one class; 0 in place of 0 / 0."""
-    right, n_class, n_predicted = (int(np.count_nonzero(a)) for a in (is_class & is_predicted, is_class, is_predicted))
-    return right / max(n_predicted, 1), right / max(n_class, 1), 2 * right / max(n_predicted + n_class, 1)
-
-
 def area_under_roc(is_class: np.ndarray, score: np.ndarray) -> float:
-    """The probability that a row of the class has a larger score than a row of the others; NaN without either.
+    """Return the probability that a row of the class has a larger score than one of the others; NaN without either."""
+    from sklearn.metrics import roc_auc_score
 
-    It is computed from the ranks of the class (Mann & Whitney 1947); ties count half.
-    """
-    n_class = int(np.count_nonzero(is_class))
-    n_pairs = n_class * (is_class.size - n_class)
-    if n_pairs == 0:
+    if is_class.all() or not is_class.any():
         return float("nan")
-    return float((average_ranks(score[:, None])[is_class].sum() - 0.5 * n_class * (n_class + 1)) / n_pairs)
-
-
-def mean_pair_area(y: np.ndarray, probability: np.ndarray) -> float:
-    """Area under the ROC curve averaged over ordered pairs of classes (Hand & Till 2001)."""
-    areas = []
-    for first, second in permutations(range(probability.shape[1]), 2):
-        either = (y == first) | (y == second)
-        areas.append(area_under_roc(y[either] == first, probability[either, first]))
-    return float(np.mean(areas))
+    return float(roc_auc_score(is_class, score))

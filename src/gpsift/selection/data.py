@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Self, TypedDict
 
 import numpy as np
 
 from gpsift._utils.parallel import fingerprint
 from gpsift._utils.text import join_names
-from gpsift._utils.validation import CheckedTable, default_names, read_features, read_groups, read_target
+from gpsift._utils.validation import CheckedTable, default_names, feature_index, read_features, read_groups, read_target
 from gpsift.relevance.feature_groups import read_categories
+
+
+def is_whole(number: Any, least: float = -np.inf) -> bool:
+    """Whether a user's value is a whole number of at least `least`."""
+    return isinstance(number, Integral) and not isinstance(number, bool) and int(number) >= least
 
 
 class ObservationOptions(TypedDict, total=False):
@@ -50,9 +56,8 @@ class Data:
 
     def take(self, rows: np.ndarray) -> Data:
         """Return some of the rows."""
-        return Data(
-            self.X[rows], self.y[rows], self.names, {name: values[rows] for name, values in self.extras.items()}
-        )
+        extras = {name: values[rows] for name, values in self.extras.items()}
+        return Data(self.X[rows], self.y[rows], self.names, extras)
 
     def table(self, columns: Sequence[int]) -> CheckedTable:
         """Return some of the columns, with their names."""
@@ -63,6 +68,11 @@ class Data:
     def prediction_options(self) -> Mapping[str, np.ndarray]:
         """The extras without the noise, which is unknown for new observations: arguments of `predict`."""
         return {name: values for name, values in self.extras.items() if name != "noise_var"}
+
+    @property
+    def size(self) -> np.ndarray:
+        """The exposure or the number of trials of each observation, (n,); 1 where it has neither."""
+        return next(iter(self.prediction_options.values()), np.ones(self.y.size))
 
     @property
     def fingerprint(self) -> str:
@@ -101,8 +111,15 @@ class Features:
     def units(self, names: Sequence[str]) -> Units:
         """Make the units of a table with these columns."""
         unit_names, columns = read_groups(self.groups, names)
-        wanted = [self.force] if isinstance(self.force, str) else list(self.force)
-        forced = {_find(item, names, unit_names, columns): None for item in wanted}
+        forced: list[int] = []
+        for item in [self.force] if isinstance(self.force, str) else self.force:
+            column = feature_index(item, names)
+            holding = [unit for unit, members in enumerate(columns) if column in members]
+            if item in unit_names:
+                holding = [unit_names.index(item)]
+            if not holding:
+                raise ValueError(f"`force` names {item!r}, which is no feature; the features are {join_names(names)}.")
+            forced += [unit for unit in holding if unit not in forced]
         categories = read_categories(self.categorical or (), unit_names, columns, names)
         return Units(unit_names, columns, tuple(forced), self.groups, categories)
 
@@ -136,7 +153,7 @@ class Units:
         return f"{self.columns}, forced {self.forced}, categories {self.categorical}"
 
     def columns_of(self, units: Sequence[int]) -> list[int]:
-        """Columns of some units, in the order of the table."""
+        """Return columns of some units, in the order of the table."""
         return sorted(column for unit in units for column in self.columns[unit])
 
     def forced_first(self, order: Iterable[int]) -> list[int]:
@@ -158,13 +175,3 @@ class Units:
             groups = {name: list(where) for name, where in zip(names, members, strict=True) if name in self.groups}
         categorical = tuple(number for number, unit in enumerate(kept) if unit in self.categorical)
         return Units(names, members, groups=groups, categorical=categorical)
-
-
-def _find(item: Any, names: Sequence[str], unit_names: Sequence[str], columns: Sequence[Sequence[int]]) -> int:
-    if item in unit_names:
-        return unit_names.index(item)
-    column = names.index(item) if item in names else item
-    for unit, members in enumerate(columns):
-        if column in members and not isinstance(column, bool):
-            return unit
-    raise ValueError(f"`force` names {item!r}, which is no feature; the features are {join_names(names)}.")

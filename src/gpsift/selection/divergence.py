@@ -25,7 +25,6 @@ point that is left out cannot be reproduced.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -56,7 +55,7 @@ class Sites:
 
     @classmethod
     def of(cls, reference: FittedGP) -> Sites:
-        """The sites of a fitted model; with Gaussian noise they are the observations."""
+        """Return the sites of a fitted model; with Gaussian noise they are the observations."""
         likelihood, D = reference.likelihood, _site_var(reference)
         if likelihood.has_closed_form:
             y = reference.scaling.target(reference.y_train)
@@ -105,7 +104,7 @@ class Predictive:
             self.mean, self.var = t - D * self.a, np.maximum(D - D**2 * q, least) + (sites.noise_var + noise_var)
 
     def slopes(self, g: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, float]:
-        """Derivatives by K, (n, n), and by the noise, of a number with slopes g and h in mean and variance."""
+        """Return derivatives by K, (n, n), and by the noise, of a number with slopes g and h in mean and variance."""
         Q, a, D, q = self.Q, self.a, self.D, np.diagonal(self.Q)
         if self.left_out:
             u, z, direct = g / q, (h - g * a) / q**2, 0.0
@@ -118,36 +117,22 @@ class Predictive:
         return G, float(np.trace(G)) + direct  # the noise is on the diagonal of K + D, and in D and N themselves
 
 
-class Divergence(Protocol):
-    """The KL divergence from the reference's predictive distributions to others of the same kind."""
-
-    def __call__(self, mean: np.ndarray, var: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        """The sum over the points, and its slopes g and h in mean and variance, (n,) each."""
-        ...
-
-
-def divergence_from(mean: np.ndarray, var: np.ndarray, likelihood: Likelihood, size: np.ndarray) -> Divergence:
-    """Make the divergence from predictions with these moments."""
-    if likelihood.has_closed_form:
-        return NormalDivergence(mean, var)
-    return MixtureDivergence(mean, var, likelihood, size)
-
-
 @dataclass(frozen=True, eq=False)
 class NormalDivergence:
-    """The divergence between normal distributions, for Gaussian noise, which the variances include."""
+    """The divergence from normal predictions of the reference, for Gaussian noise, which the variances include."""
 
     mean: np.ndarray
     var: np.ndarray
 
     def __call__(self, mean: np.ndarray, var: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """The sum over the points, and its slopes g and h in mean and variance, (n,) each."""
         change = mean - self.mean
         h = 0.5 * (var - self.var - change**2) / var**2
         return float(gaussian_kl(self.mean, self.var, mean, var).sum()), change / var, h
 
 
 class MixtureDivergence:
-    r"""The divergence between likelihoods averaged over latent values N(m, v), for any noise except Gaussian.
+    r"""The divergence from likelihoods averaged over latent values N(m, v), for any noise except Gaussian.
 
     It is summed over values y of an observation, as p log(p / q) + q - p, which rounding cannot make negative. With the
     latent value given y having mean m_y and variance v_y under the submodel,

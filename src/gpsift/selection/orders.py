@@ -44,12 +44,8 @@ class FeatureOrder:
 class Order(ABC):
     """A choice of how features are ordered and submodels fitted along the order. Subclasses are frozen dataclasses.
 
-    Attributes
-    ----------
-    starts : int
-        Starts of the search for each submodel's hyperparameters: from those of the full model, then as in `ML2`.
-    eliminates : bool
-        Whether submodels are made by removing one unit after another, each by the scores of the last submodel.
+    `starts` is the number of starts of the search for each submodel's hyperparameters. `eliminates` says whether
+    submodels are made by removing one unit after another, each by the scores of the last submodel.
     """
 
     starts: int
@@ -142,28 +138,24 @@ class ForwardProjection(Order):
             raise ValueError(
                 '"projection" needs one fit: use GP(hyper=MAP()) as `model`, and the draws as `reference`.'
             )
-        kept = units.active(fitted.used)
-        if not kept:
-            return FeatureOrder(_append_inactive(fitted, units, []))
-        # Inactive features bring no submodel nearer, so the model of the others is projected.
-        within = units.subset(kept)
-        model = fitted if len(kept) == len(units) else fitted.on_columns(units.columns_of(kept))
         from gpsift.selection.projection import forward_projection  # for this order alone
 
-        path = forward_projection(
-            model or fitted, max_size=min(largest, len(kept)), force=units.forced_names, groups=within.groups
-        )
-        return FeatureOrder(
-            _append_inactive(fitted, units, [units.names.index(name) for name in path.order]), kl=path.kl
-        )
-
-
-def _append_inactive(fitted: FittedGP, units: Units, chosen: Sequence[int]) -> list[int]:
-    """Append all other units to some, those that came closest to being active first."""
-    known = fitted.slopes
-    slopes = {unit: known[list(units.columns[unit])].max() for unit in range(len(units))}
-    others = sorted(set(range(len(units))).difference(chosen), key=lambda unit: (-slopes[unit], unit))
-    return [*chosen, *others]
+        chosen: list[int] = []
+        kl: np.ndarray | None = None
+        kept = units.active(fitted.used)
+        if kept:
+            # Inactive features bring no submodel nearer, so the model of the others is projected.
+            within = units.subset(kept)
+            model = fitted if len(kept) == len(units) else fitted.on_columns(units.columns_of(kept))
+            path = forward_projection(
+                model or fitted, max_size=min(largest, len(kept)), force=units.forced_names, groups=within.groups
+            )
+            chosen, kl = [units.names.index(name) for name in path.order], path.kl
+        # The other units follow, those that came closest to being active first.
+        known = fitted.slopes
+        slopes = [known[list(columns)].max() for columns in units.columns]
+        others = sorted(set(range(len(units))).difference(chosen), key=lambda unit: (-slopes[unit], unit))
+        return FeatureOrder([*chosen, *others], kl=kl)
 
 
 def read_order(measure: Any) -> Order:
@@ -187,8 +179,3 @@ def rank_units(fitted: Reference | Ensemble, units: Units, measure: Measure, X: 
     single = rank(fitted, X, measure, **options)
     best = [max(columns, key=lambda column: single.scores[column]) for columns in units.columns]
     return single.of_columns(best, units.names)
-
-
-def score_units(fitted: FittedGP | DrawnGP, units: Units, measure: Measure) -> list[float]:
-    """Score each unit by a measure."""
-    return [float(value) for value in rank_units(fitted, units, measure).scores]

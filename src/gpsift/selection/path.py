@@ -1,4 +1,4 @@
-"""The path of a search: predictions of submodels of growing size, and the suggested size with its reasons."""
+"""The path of a search: predictions of submodels of growing size, and three rules for the size that is enough."""
 
 from __future__ import annotations
 
@@ -6,16 +6,32 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from gpsift._utils.text import TextRepr, join_names, percent, summary_html
 from gpsift.io.serializable import Serializable
+from gpsift.selection import plots
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+Rule = Literal["one-se", "negligible", "explained"]
+RULES: tuple[str, ...] = get_args(Rule)
+
+# Differences in elpd below this are negligible whatever their standard error (Sivula, Magnusson and Vehtari 2020).
+NEGLIGIBLE = 4.0
+EXPLAINED = 0.95
+# Differences in elpd below this, or below this share of it, are within what two searches for the same optimum leave.
+SAME = 0.1
+SAME_SHARE = 1e-4
+# A submodel that is this many standard errors better than the reference shows that the reference overfits.
+SURELY_BETTER = 2.0
+
+BaselineChoice = Literal["auto", "reference", "best"]
+BASELINES: tuple[str, ...] = get_args(BaselineChoice)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -29,10 +45,8 @@ class Path(Serializable):
     ----------
     measure : str
         The measure, or method, that ordered the units.
-    names : tuple of str
-        The units.
-    members : tuple of tuples of str
-        The features of each unit.
+    names, members : tuple of str, and tuple of tuples of str
+        The units, and the features of each.
     order : array
         Units in the order in which they enter, found with all rows.
     sizes : array (s,)
@@ -41,10 +55,8 @@ class Path(Serializable):
         How predictions were scored: "leave-one-out", "10-fold cross-validation", ...
     validated : bool
         Whether the scored rows had no part in the order of the units. If not, the curve is optimistic.
-    rows : array (n,)
-        Numbers of the scored rows; one may come several times.
-    y : array (n,)
-        The observations of these rows.
+    rows, y : array (n,)
+        Numbers of the scored rows, of which one may come several times, and their observations.
     lpd, reference_lpd : array (s, n) and (n,)
         Log predictive density of each observation.
     mean, reference_mean : array (s, n) and (n,)
@@ -134,7 +146,7 @@ class Path(Serializable):
         return self.compared_with(None)[1]
 
     def compared_with(self, size: int | None) -> tuple[np.ndarray, np.ndarray]:
-        """Differences in elpd to the submodel of a size, or to the reference (None), and their standard errors."""
+        """Return differences in elpd to the submodel of a size, or to the reference (None), and standard errors."""
         baseline = self._row_reference if size is None else self._row_lpd[self._place(size)]
         differences = self._row_lpd - baseline
         return differences.sum(axis=1), _sum_se(differences)
@@ -150,14 +162,19 @@ class Path(Serializable):
         return len(self.names)
 
     def units(self, size: int) -> list[str]:
-        """The units of the submodel of this size, in the order in which they entered."""
+        """Return the units of the submodel of this size, in the order in which they entered."""
         self._place(size)
         return [self.names[unit] for unit in self.order[:size]]
 
     def features(self, size: int) -> list[str]:
-        """The features of the submodel of this size."""
+        """Return the features of the submodel of this size."""
         self._place(size)
         return [feature for unit in self.order[:size] for feature in self.members[unit]]
+
+    @property
+    def added(self) -> list[str]:
+        """The unit that entered each submodel last; "" for that without features."""
+        return [self.names[self.order[size - 1]] if size else "" for size in self.sizes]
 
     @property
     def proportions(self) -> np.ndarray:
@@ -170,27 +187,19 @@ class Path(Serializable):
         return shares
 
     def to_frame(self) -> pd.DataFrame:
-        """A data frame with a row for each size."""
+        """Return a data frame with a row for each size."""
         import pandas as pd
 
-        entered = ["" if size == 0 else self.names[self.order[size - 1]] for size in self.sizes]
-        columns = {
-            "size": self.sizes,
-            "added": entered,
-            "elpd": self.elpd,
-            "elpd_se": self.elpd_se,
-            "mlpd": self.mlpd,
-            "mlpd_se": self.mlpd_se,
-            "diff": self.diff,
-            "diff_se": self.diff_se,
-            **self.metrics,
-        }
+        columns: dict[str, Any] = {"size": self.sizes, "added": self.added}
+        for name in ("elpd", "elpd_se", "mlpd", "mlpd_se", "diff", "diff_se"):
+            columns[name] = getattr(self, name)
+        columns |= self.metrics
         if self.kl is not None:
             columns["kl"] = [self.kl[size] if size < len(self.kl) else np.nan for size in self.sizes]
         return pd.DataFrame(columns)
 
     def to_lists(self) -> list[list[str]]:
-        """The features of every submodel as a list of lists, as kulprit takes a path of models (`user_terms`)."""
+        """Return the features of every submodel as lists, as kulprit takes a path of models (`user_terms`)."""
         return [self.features(int(size)) for size in self.sizes]
 
     def plot(self, stat: str = "elpd", *, suggested: int | None = None, ax: Axes | None = None) -> Axes:
@@ -204,8 +213,6 @@ class Path(Serializable):
             The size to mark, by default that of `suggestion`.
         ax : matplotlib Axes, optional
         """
-        from gpsift.selection import plots
-
         if suggested is None and self.suggestion is not None:
             suggested = self.suggestion.size
         return plots.path_curve(self, stat, suggested=suggested, ax=ax)
@@ -227,18 +234,15 @@ class Path(Serializable):
     def __repr__(self) -> str:
         metric = next(iter(self.metrics))
         width = max(len("added"), *(len(name) for name in self.names))
+        optimistic = "" if self.validated else " (the order was made with the same rows: optimistic)"
         lines = [
-            f"Path by {self.measure}, {self.scheme}"
-            f"{'' if self.validated else ' (the order was made with the same rows: optimistic)'}",
+            f"Path by {self.measure}, {self.scheme}{optimistic}",
             f"  size  {'added':<{width}}  {'elpd':>9}  {'difference':>18}  {metric:>9}",
         ]
-        for place, size in enumerate(self.sizes):
-            added = self.names[self.order[size - 1]] if size else ""
-            difference = f"{self.diff[place]:z.1f} +- {self.diff_se[place]:z.1f}"
-            lines.append(
-                f"  {size:>4}  {added:<{width}}  {self.elpd[place]:>z9.1f}  {difference:>18}  "
-                f"{self.metrics[metric][place]:>9.4g}"
-            )
+        columns = (self.sizes, self.added, self.elpd, self.diff, self.diff_se, self.metrics[metric])
+        for size, added, elpd, diff, se, value in zip(*columns, strict=True):
+            difference = f"{diff:z.1f} +- {se:z.1f}"
+            lines.append(f"  {size:>4}  {added:<{width}}  {elpd:>z9.1f}  {difference:>18}  {value:>9.4g}")
         lines.append(
             f"   all  {'':<{width}}  {self.reference_elpd:>z9.1f}  {'':>18}  {self.reference_metrics[metric]:>9.4g}"
         )
@@ -262,8 +266,101 @@ def _average_repeats(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
     distinct, which, counts = np.unique(rows, return_inverse=True, return_counts=True)
     if distinct.size == rows.size:
         return values[:, np.argsort(which)]
-    sums = np.array([np.bincount(which, weights=each, minlength=distinct.size) for each in values])
-    return sums / counts
+    return np.array([np.bincount(which, weights=each) for each in values]) / counts
+
+
+def suggest_size(
+    path: Path,
+    rule: Rule = "one-se",
+    *,
+    baseline: BaselineChoice = "auto",
+    negligible: float = NEGLIGIBLE,
+    share: float = EXPLAINED,
+) -> Suggestion:
+    """Suggest the smallest submodel that is good enough, by three rules; one of them decides.
+
+    Parameters
+    ----------
+    path : Path
+    rule : {"one-se", "negligible", "explained"}
+        "one-se": within one standard error of the baseline (of the paired difference in elpd).
+        "negligible": less than `negligible` behind the baseline in elpd.
+        "explained": at least `share` of what the baseline gains over the smallest submodel of the path; of the KL
+        divergence where the path was made by projection, of elpd otherwise.
+    baseline : {"auto", "reference", "best"}
+        What submodels are compared with: the reference, or the submodel of the path that predicts best. "auto" is the
+        reference, unless the path is validated and a submodel is better than it by two standard errors and by
+        `negligible`: a reference that overfits is no yardstick, and beside it even the empty model may look good. On a
+        path whose order was made with the rows that judge it, the best submodel is best by that choice.
+    negligible : float
+    share : float
+
+    Returns
+    -------
+    Suggestion
+        Its size is None where no submodel of the path qualifies, and 0 where no feature is needed, or none is shown to
+        help: where neither the reference nor a submodel explains anything, the smallest submodel is enough by every
+        rule.
+
+    Examples
+    --------
+    >>> import numpy as np, gpsift as gs
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 4))
+    >>> y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=60)
+    >>> gs.suggest_size(gs.search(X, y), rule="negligible").features
+    ('x1', 'x2')
+
+    References
+    ----------
+    McLatchie, Rögnvaldsson, Weber and Vehtari (2023), section on stopping; Piironen and Vehtari (2017).
+    """
+    if rule not in RULES:
+        raise ValueError(f"`rule` must be one of {', '.join(RULES)}, got {rule!r}.")
+    if baseline not in BASELINES:
+        raise ValueError(f"`baseline` must be one of {', '.join(BASELINES)}, got {baseline!r}.")
+    if not 0 < share <= 1:
+        raise ValueError(f"`share` must lie between 0 and 1, got {share}.")
+    if not negligible > 0:
+        raise ValueError(f"`negligible` must be positive, got {negligible}.")
+    if not path.explains:
+        smallest = int(path.sizes[0])
+        verdicts = {each: Verdict(each, smallest, path.n_units, Baseline(), 0.0, explains=False) for each in RULES}
+        return Suggestion(rule, tuple(path.features(smallest)), verdicts)
+
+    compared, elpd, (diff, diff_se) = Baseline(), path.reference_elpd, path.compared_with(None)
+    best = int(np.argmax(diff))
+    lead, se = float(diff[best]), float(diff_se[best])
+    overfits = path.validated and lead > negligible and lead > SURELY_BETTER * se
+    if lead > 0 and (baseline == "best" or (baseline == "auto" and overfits)):
+        compared, elpd = Baseline(int(path.sizes[best]), lead, se), float(path.elpd[best])
+        diff, diff_se = path.compared_with(compared.size)
+
+    if path.kl is None:
+        of, gain, left = "elpd", elpd - float(path.elpd[0]), elpd - path.elpd
+    else:
+        known = path.sizes < len(path.kl)
+        of, gain = "kl", float(path.kl[0])
+        left = np.where(known, path.kl[np.minimum(path.sizes, len(path.kl) - 1)], np.inf)
+    # Where nothing is gained over the smallest submodel, that one is enough.
+    explained = 1.0 - left / gain if gain > 0 else np.ones(len(path.sizes))
+
+    near = diff + np.maximum(diff_se, max(SAME, SAME_SHARE * abs(elpd))) >= 0
+    qualifying: dict[str, tuple[np.ndarray, float, dict[str, Any]]] = {
+        "one-se": (near, 1.0, {}),
+        "negligible": (diff > -negligible, negligible, {}),
+        "explained": (explained >= share, share, {"of": of, "gain": gain}),
+    }
+    verdicts = {}
+    for each, (qualifies, limit, facts) in qualifying.items():
+        size: int | None = None
+        if qualifies.any():
+            place = int(np.argmax(qualifies))  # the smallest size that qualifies
+            size = int(path.sizes[place])
+            facts |= {"diff": float(diff[place]), "se": float(diff_se[place])}
+        verdicts[each] = Verdict(each, size, path.n_units, compared, limit, **facts)
+    size = verdicts[rule].size
+    return Suggestion(rule, tuple(path.features(size)) if size else (), verdicts)
 
 
 @dataclass(frozen=True)
@@ -312,30 +409,25 @@ class Verdict(TextRepr):
                 "no feature is shown to help: neither the reference nor a submodel predicts better than no inputs, or "
                 "not by more than fitting noise would give"
             )
+        name = self.baseline.name
         if self.gain <= 0 and self.of == "elpd":
-            return f"{self.baseline.name} gains nothing in elpd over the smallest submodel of the path"
-        enough, none = self._phrases()
+            return f"{name} gains nothing in elpd over the smallest submodel of the path"
+        beside = f"in elpd ({self.diff:z.1f} +- {self.se:z.1f})" if self.diff is not None else "in elpd"
+        if self.rule == "one-se":
+            near = f"within one standard error of {name}"
+            enough, none = f"{near} {beside}", f"no submodel of the path comes {near} in elpd"
+        elif self.rule == "negligible":
+            enough = f"less than {self.limit:g} behind {name} {beside}"
+            none = f"every submodel of the path is at least {self.limit:g} behind {name} in elpd"
+        else:
+            gained = "KL divergence" if self.of == "kl" else f"elpd that {name} gains over the smallest submodel"
+            enough = f"at {percent(self.limit)} or more of the {gained}"
+            none = f"no submodel of the path reaches {percent(self.limit)} of the {gained}"
         if self.size is None:
             return none
         if self.size == 0:
             return f"no feature is needed: the empty model is {enough}"
         return f"{self.size} of {self.n_units} is the smallest size {enough}"
-
-    def _phrases(self) -> tuple[str, str]:
-        """Two phrases: why the smallest size qualifies, and that none does."""
-        name = self.baseline.name
-        beside = f"in elpd ({self.diff:z.1f} +- {self.se:z.1f})" if self.diff is not None else "in elpd"
-        if self.rule == "one-se":
-            near = f"within one standard error of {name}"
-            return f"{near} {beside}", f"no submodel of the path comes {near} in elpd"
-        if self.rule == "negligible":
-            return (
-                f"less than {self.limit:g} behind {name} {beside}",
-                f"every submodel of the path is at least {self.limit:g} behind {name} in elpd",
-            )
-        gained = "KL divergence" if self.of == "kl" else f"elpd that {name} gains over the smallest submodel"
-        share = percent(self.limit)
-        return f"at {share} or more of the {gained}", f"no submodel of the path reaches {share} of the {gained}"
 
 
 @dataclass(frozen=True, repr=False)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from gpsift._utils.parallel import Task, Work
-from gpsift._utils.text import others_not_used, percent, summary_html
+from gpsift._utils.text import join_names, others_not_used, percent, summary_html
 from gpsift._utils.warnings import collect_warnings, messages
 from gpsift.gp import GP
 from gpsift.io.serializable import Serializable
 from gpsift.relevance import Measure, get_measure
 from gpsift.relevance.rank import versions
-from gpsift.selection.data import Data, Features, ObservationOptions, Units
-from gpsift.selection.orders import score_units
+from gpsift.selection import plots
+from gpsift.selection.data import Data, Features, ObservationOptions, Units, is_whole
+from gpsift.selection.orders import rank_units
 from gpsift.selection.submodels import choices, fit_submodel
 from gpsift.version import __version__
 
@@ -81,13 +81,21 @@ def stability(
     Paananen, Piironen, Andersen and Vehtari (2019), section 4.3.
     """
     data = Data.read(X, y, observed)
-    measure = get_measure(measure)
-    model = GP() if model is None else model
-    units = features.units(data.names)
-    n_rows = _read_train_size(train_size, data.y.size)
-    if not isinstance(n_splits, Integral) or isinstance(n_splits, bool) or n_splits < 1:
+    measure, model = get_measure(measure), GP() if model is None else model
+    units, n = features.units(data.names), data.y.size
+    if is_whole(train_size):
+        n_rows = int(train_size)
+    elif isinstance(train_size, float | np.floating) and 0 < train_size < 1:
+        n_rows = round(float(train_size) * n)
+    else:
+        raise ValueError(f"`train_size` must be a share between 0 and 1 or a number of rows, got {train_size!r}.")
+    if not 2 <= n_rows < n:
+        raise ValueError(
+            f"`train_size` gives samples of {n_rows} of {n} rows; at least 2 and fewer than all are needed."
+        )
+    if not is_whole(n_splits, 1):
         raise ValueError(f"`n_splits` must be a whole number of at least 1, got {n_splits!r}.")
-    samples = random_samples(data.y.size, n_rows, int(n_splits), seed)
+    samples = random_samples(n, n_rows, int(n_splits), seed)
     identity = {
         "gpsift": __version__,
         "data": data.fingerprint,
@@ -98,17 +106,17 @@ def stability(
     }
     tasks = [Task(f"sample {i}", (data.take(rows), model, units, measure)) for i, rows in enumerate(samples, start=1)]
     with work.runner("samples", len(tasks), identity) as runner:
-        results = [SampleScores(**result) for result in runner.run(rank_sample, tasks)]
+        results = runner.run(rank_sample, tasks)
     return Stability(
         measure=measure.label,
         names=units.names,
-        scores=np.array([result.scores for result in results]),
+        scores=np.array([result["scores"] for result in results]),
         n_rows=n_rows,
         seed=seed,
         switches=model.hyper.switches,
         details={
             "model": choices(model),
-            "notices": tuple(dict.fromkeys(message for result in results for message in result.notices)),
+            "notices": tuple(dict.fromkeys(message for result in results for message in result["notices"])),
             "versions": versions(),
         },
     )
@@ -120,32 +128,12 @@ def random_samples(n: int, size: int, n_samples: int, seed: int) -> list[np.ndar
     return [np.sort(np.random.default_rng(stream).permutation(n)[:size]) for stream in streams]
 
 
-@dataclass(frozen=True)
-class SampleScores:
-    """The scores of all units in one sample, and the warnings of the fit."""
-
-    scores: list[float]
-    notices: list[str]
-
-
-def rank_sample(data: Data, model: GP, units: Units, measure: Measure) -> SampleScores:
-    """Fit a model to one sample, and score all units."""
+def rank_sample(data: Data, model: GP, units: Units, measure: Measure) -> Mapping[str, Any]:
+    """Fit a model to one sample; return the scores of all units, and the warnings."""
     with collect_warnings() as caught:
         fitted = fit_submodel(data, model, range(len(data.names)), parent=None, starts=None)
-        scores = score_units(fitted, units, measure)
-    return SampleScores(scores, messages(caught))
-
-
-def _read_train_size(train_size: Any, n: int) -> int:
-    if isinstance(train_size, Integral) and not isinstance(train_size, bool):
-        size = int(train_size)
-    elif isinstance(train_size, float | np.floating) and 0 < train_size < 1:
-        size = round(float(train_size) * n)
-    else:
-        raise ValueError(f"`train_size` must be a share between 0 and 1 or a number of rows, got {train_size!r}.")
-    if not 2 <= size < n:
-        raise ValueError(f"`train_size` gives samples of {size} of {n} rows; at least 2 and fewer than all are needed.")
-    return size
+        scores = rank_units(fitted, units, measure).scores
+    return {"scores": scores, "notices": messages(caught)}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -187,6 +175,10 @@ class Stability(Serializable):
         return np.where(self.scores == 0, self.n_features, ranks) if self.switches else ranks
 
     @property
+    def _title(self) -> str:
+        return f"Stability of {self.measure} over {self.n_splits} samples of {self.n_rows} rows"
+
+    @property
     def n_shown(self) -> int:
         """The number of features that are used in some sample, at least one; each has a line in a table."""
         return max(1, int(self.scores.any(axis=0).sum())) if self.switches else self.n_features
@@ -224,7 +216,7 @@ class Stability(Serializable):
         return np.maximum(nats / np.log(self.n_features), 0.0)
 
     def in_first(self, k: int) -> np.ndarray:
-        """Share of the samples in which each feature is among the first k, (p,)."""
+        """Return the share of the samples in which each feature is among the first k, (p,)."""
         if not 1 <= k <= self.n_features:
             raise ValueError(f"`k` must lie between 1 and the number of features ({self.n_features}), got {k}.")
         return np.mean(self.ranks <= k, axis=0)
@@ -240,7 +232,7 @@ class Stability(Serializable):
         return len(self.names)
 
     def to_frame(self) -> pd.DataFrame:
-        """A data frame with a row for each feature, the best mean rank first."""
+        """Return a data frame with a row for each feature, the best mean rank first."""
         import pandas as pd
 
         ranks = self.ranks
@@ -258,31 +250,23 @@ class Stability(Serializable):
 
     def plot(self, kind: str = "ranks", *, ax: Axes | None = None) -> Axes:
         """Draw the ranks of each feature in every sample ("ranks"), or the entropy of each position ("entropy")."""
-        from gpsift.selection import plots
-
         drawings = {"ranks": plots.jittered_ranks, "entropy": plots.entropy_by_position}
         if kind not in drawings:
             raise ValueError(f"`kind` must be one of {', '.join(drawings)}, got {kind!r}.")
         return drawings[kind](self, ax=ax)
 
     def __repr__(self) -> str:
-        told = self.to_frame()[: self.n_shown]
-        width = max(len("feature"), *(len(name) for name in told["feature"]))
-        lines = [
-            f"Stability of {self.measure} over {self.n_splits} samples of {self.n_rows} rows",
-            f"  {'feature':<{width}}  {'mean rank':>9}  {'range':>9}  {'first':>6}",
-        ]
-        for row, first in zip(told.itertuples(), map(percent, told["first"]), strict=True):
+        shown = self.to_frame()[: self.n_shown]
+        width = max(len("feature"), *(len(name) for name in shown["feature"]))
+        lines = [self._title, f"  {'feature':<{width}}  {'mean rank':>9}  {'range':>9}  {'first':>6}"]
+        for row, first in zip(shown.itertuples(), map(percent, shown["first"]), strict=True):
             span = f"{row.best_rank} to {row.worst_rank}"
             lines.append(f"  {row.feature:<{width}}  {row.mean_rank:>z9.1f}  {span:>9}  {first:>6}")
         lines += [f"  {rest}" for rest in self.hidden_note]
-        shown = ", ".join(f"{value:z.2f}" for value in self.entropy[:8])
-        lines.append(
-            f"  entropy by position (0 always the same feature, 1 any): {shown}{', ...' if self.n_features > 8 else ''}"
-        )
+        entropy = join_names([f"{value:z.2f}" for value in self.entropy])
+        lines.append(f"  entropy by position (0 always the same feature, 1 any): {entropy}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        head = f"Stability of {self.measure} over {self.n_splits} samples of {self.n_rows} rows"
         rest = "".join(f"<p>{line}</p>" for line in self.hidden_note)
-        return summary_html(head, self.to_frame()[: self.n_shown]) + rest
+        return summary_html(self._title, self.to_frame()[: self.n_shown]) + rest

@@ -18,14 +18,15 @@ from gpsift.gp.hyperparameters.choices import Hyper
 from gpsift.kernels import Constant, Kernel
 from gpsift.selection.cross_validation import Fold
 from gpsift.selection.data import Data, Units
-from gpsift.selection.orders import FeatureOrder, Order, score_units
+from gpsift.selection.orders import FeatureOrder, Order, rank_units
 
 Fitted = FittedGP | DrawnGP
 ParentStart = Mapping[str, Any]  # arguments of `GP.fit` that are known from a larger model
+OF_KERNEL = ("lengthscale", "signal_var", "linear_var", "shape")
 
 
 def submodel(model: GP, columns: Sequence[int], *, starts: int | None) -> GP:
-    """The model for some of the columns; without any it is a constant.
+    """Return the model for some of the columns; without any it is a constant.
 
     `starts` is the number of starts of the search for hyperparameters; None leaves it as it is in the model.
     """
@@ -61,7 +62,7 @@ def fit_submodel(
 
 
 def parent_start(fitted: Fitted, hyper: Hyper) -> ParentStart:
-    """Arguments of `GP.fit` for smaller models: hyperparameters to start from, and a ceiling of the evidence.
+    """Return arguments of `GP.fit` for smaller models: hyperparameters to start from, and a ceiling of the evidence.
 
     A feature with an infinite length-scale is absent, so a submodel is a limit of the larger model, whose marginal
     likelihood is an upper bound of its own. That holds where every feature has parameters of its own without a prior.
@@ -80,7 +81,7 @@ def parent_start(fitted: Fitted, hyper: Hyper) -> ParentStart:
 
 
 def choices(model: GP) -> str:
-    """The choices of a model as text, for a checkpoint."""
+    """Return the choices of a model as text, for a checkpoint."""
     return ", ".join(f"{f.name}={getattr(model, f.name)!r}" for f in fields(model))
 
 
@@ -97,8 +98,8 @@ class SubmodelFit:
     explains: bool = True  # whether it predicts better than no inputs, by more than its choice among many would give
     notices: tuple[str, ...] = ()  # of the fit and the ranking
     parent: ParentStart = field(default_factory=dict)
-    order: list[int] | None = None
-    scores: list[float] | None = None
+    order: Sequence[int] = ()
+    scores: Sequence[float] | None = None
     kl: np.ndarray | None = None
     dropped: int | None = None  # in backward elimination, the unit that is removed next
 
@@ -120,26 +121,15 @@ class SubmodelFit:
         return cls(**{**plain, **arrays, "notices": tuple(plain["notices"]), "kl": kl})
 
 
-def _fit_and_score(
-    fold: Fold,
-    model: GP,
-    columns: Sequence[int],
-    parent: ParentStart | None,
-    starts: int | None,
-    fitted: Fitted | None = None,
-) -> tuple[Fitted, SubmodelFit]:
-    """Fit the model on some columns of a fold, unless it is `fitted`, and score it."""
-    if fitted is None:
-        fitted = fit_submodel(fold.train, model, columns, parent=parent, starts=starts)
-    return fitted, SubmodelFit.of(fitted, columns, fold.test, len(fold.train.names))
-
-
 def fit_full(
     fold: Fold, model: GP, units: Units, order: Order, given: FeatureOrder | None, largest: int, fitted: Fitted | None
 ) -> SubmodelFit:
     """Fit the full model, score it and sort the units; `fitted` and `given` replace the fit and the order."""
+    columns = units.all_columns
     with collect_warnings() as caught:
-        fitted, found = _fit_and_score(fold, model, units.all_columns, None, None, fitted)
+        if fitted is None:
+            fitted = fit_submodel(fold.train, model, columns, parent=None, starts=None)
+        found = SubmodelFit.of(fitted, columns, fold.test, len(fold.train.names))
         made = order.sort(fitted, units, largest) if given is None else given
     notices = (*messages(caught), *made.notices)
     parent = parent_start(fitted, model.hyper)
@@ -151,7 +141,8 @@ def fit_and_score(
 ) -> SubmodelFit:
     """Fit and score one submodel."""
     with collect_warnings() as caught:
-        _, found = _fit_and_score(fold, model, columns, parent, starts)
+        fitted = fit_submodel(fold.train, model, columns, parent=parent, starts=starts)
+        found = SubmodelFit.of(fitted, columns, fold.test, len(fold.train.names))
     return replace(found, notices=tuple(messages(caught)))
 
 
@@ -169,13 +160,16 @@ def backward_step(
     `parent` is the warm start from the model with one unit more; the first step has none. `fitted` replaces the fit.
     """
     assert order.scoring is not None  # backward elimination has a measure
+    columns = units.columns_of(kept)
+    dropped: int | None = None
     with collect_warnings() as caught:
-        starts = None if parent is None else order.starts
-        fitted, found = _fit_and_score(fold, model, units.columns_of(kept), parent, starts, fitted)
+        if fitted is None:
+            starts = None if parent is None else order.starts
+            fitted = fit_submodel(fold.train, model, columns, parent=parent, starts=starts)
+        found = SubmodelFit.of(fitted, columns, fold.test, len(fold.train.names))
         free = [place for place, unit in enumerate(kept) if unit not in units.forced]
-        dropped = None
         if free:
-            scores = score_units(fitted, units.subset(kept), order.scoring)
+            scores = rank_units(fitted, units.subset(kept), order.scoring).scores
             dropped = kept[min(free, key=lambda place: scores[place])]
     parent = parent_start(fitted, model.hyper)
     return replace(found, parent=parent, dropped=dropped, notices=tuple(messages(caught)))

@@ -54,7 +54,7 @@ def test_levels_are_cut_from_normal_scores(rng):
 def test_moments_of_levels_are_sums_over_them(rng):
     axis = DiscreteAxis(rng.integers(0, 2, size=(50, 1)).astype(float))
     probability = rng.uniform(size=50)
-    redraws = axis.by_probability(np.column_stack([1.0 - probability, probability]))
+    redraws = axis.draws_by_gp(probability, np.zeros(50))
     curves = rng.normal(size=(50, 2, 2))
     mean, cov = redraws.moments(curves)
     rise = curves[:, 1] - curves[:, 0]

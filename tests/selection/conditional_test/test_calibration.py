@@ -41,7 +41,7 @@ def test_of_levels_it_compares_probabilities_with_what_came(rng):
     """By hand: the Brier score against that of the shares, and against what the probabilities expect."""
     p = rng.uniform(0.05, 0.95, size=500)
     x = (rng.uniform(size=500) < p).astype(float)
-    found = assess_calibration(axis := DiscreteAxis(x[:, None]), axis.by_probability(np.column_stack([1 - p, p])))
+    found = assess_calibration(axis := DiscreteAxis(x[:, None]), axis.draws_by_gp(p, np.zeros(500)))
     assert_allclose(found.explained, 1 - np.sum((x - p) ** 2) / np.sum((x - x.mean()) ** 2))
     assert_allclose(found.calibration, np.sum((x - p) ** 2) / np.sum(p * (1 - p)))
 

@@ -8,12 +8,12 @@ import gpsift as gs
 from gpsift.selection.conditional_test.conditionals import (
     GAUSSIAN_PROCESS,
     NORMAL_SCORES,
+    ScoreRegression,
     loo_by_gp,
     make_tested_units,
     quick_hyper,
     varying_others,
 )
-from gpsift.selection.conditional_test.gaussian_copula import ScoreRegression
 from gpsift.selection.data import Data
 
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from gpsift.gp.hyperparameters.score_tests import normal_scores
-from gpsift.selection.conditional_test.gaussian_copula import (
+from gpsift.selection.conditional_test.conditionals import (
     CHANCE,
     StepwiseRegression,
     cosine_statistics,

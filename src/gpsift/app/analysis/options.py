@@ -17,7 +17,7 @@ from gpsift.app.tables.encode import ModelTable, Task
 from gpsift.app.tables.read import read_table
 from gpsift.app.tables.steps import Choice, RawTable, TableError, raise_if_strict
 from gpsift.selection.cross_validation import HeldOut
-from gpsift.selection.sizes import Rule
+from gpsift.selection.path import Rule
 
 
 @dataclass(frozen=True)

@@ -2,5 +2,5 @@
 
 `discover.py` takes a table and returns `Discoveries`. Read `folds.py` first: it has the statistic, the splits of the
 rows, and the predictions of models for rows that they have not seen, with a feature at other values (`axes.py`). The
-distribution of a feature given the others comes from `conditionals.py` and `gaussian_copula.py`.
+distribution of a feature given the others comes from `conditionals.py`.
 """

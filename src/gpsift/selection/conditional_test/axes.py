@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -47,7 +46,7 @@ class ConditionalDraws:
     weights: np.ndarray
 
     def moments(self, curves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean (n, c) and covariance (n, c, c) of c predictions, from those at the points of the axis, (n, g, c)."""
+        """Return mean (n, c) and covariance (n, c, c) of c predictions, from their curves at the points (n, g, c)."""
         values = self.mixtures @ curves
         mean = np.einsum("iq,iqc->ic", self.weights, values)
         off = values - mean[:, None, :]
@@ -57,6 +56,12 @@ class ConditionalDraws:
         """Return the conditional at some rows."""
         return ConditionalDraws(self.mixtures[rows], self.weights[rows])
 
+    @classmethod
+    def of_points(cls, probabilities: np.ndarray) -> ConditionalDraws:
+        """Make the conditional whose nodes are the points of an axis, with probabilities (n, g)."""
+        n, g = probabilities.shape
+        return cls(np.broadcast_to(np.eye(g), (n, g, g)), probabilities)
+
 
 class Axis(ABC):
     """The points along which the columns of one unit vary.
@@ -65,53 +70,39 @@ class Axis(ABC):
     ----------
     values : array (g, k) or (n, g, k)
         The points, in units of the k columns; they may differ from row to row.
+    coordinates, own_coordinates : array (g, c) or (n, g, c), and (n, c)
+        Coordinates of the points and of each row's own value, in which distances are measured.
     own : array (n, g) or None
         Each row's own value as a mixture of the points; None where it is none.
+    gp_target : tuple of array (n,) and str, or None
+        The target and the likelihood of a Gaussian process for the conditional; None where there is none.
     """
 
     values: np.ndarray
-    own: np.ndarray | None
-
-    @property
-    @abstractmethod
-    def coordinates(self) -> np.ndarray:
-        """Coordinates of the points, (g, c) or (n, g, c), in which distances are measured."""
-
-    @property
-    def own_coordinates(self) -> np.ndarray:
-        """Coordinates of each row's own value, (n, c)."""
-        return self.own @ self.coordinates
+    coordinates: np.ndarray
+    own_coordinates: np.ndarray
+    own: np.ndarray | None = None
+    gp_target: tuple[np.ndarray, str] | None = None
 
     @abstractmethod
     def draws(self, mean: np.ndarray, sd: np.ndarray) -> ConditionalDraws:
-        """The conditional of a column whose normal scores have these means and standard deviations, (n,) each."""
+        """Return the conditional of a column whose normal scores have these moments, (n,) each."""
+
+    def draws_by_gp(self, mean: np.ndarray, var: np.ndarray) -> ConditionalDraws:
+        """Return the conditional from leave-one-out means and variances of the target of the Gaussian process."""
+        return self.draws(mean, np.sqrt(var))
 
 
-@dataclass(frozen=True, eq=False)
 class ContinuousAxis(Axis):
     """The axis of a column of many values: points equally spaced in normal scores, and cubic splines between them."""
 
-    x: np.ndarray
-
-    @cached_property
-    def scores(self) -> np.ndarray:
-        return normal_scores(self.x[:, None])[:, 0]
-
-    @cached_property
-    def points(self) -> np.ndarray:
-        return np.linspace(self.scores.min(), self.scores.max(), N_POINTS)
-
-    @cached_property
-    def values(self) -> np.ndarray:  # type: ignore[override]
-        return quantiles(self.x, self.points)[:, None]
-
-    @cached_property
-    def own(self) -> np.ndarray:  # type: ignore[override]
-        return self._mixture(self.scores)
-
-    @property
-    def coordinates(self) -> np.ndarray:
-        return self.points[:, None]
+    def __init__(self, x: np.ndarray):
+        self.x, self.scores = x, normal_scores(x[:, None])[:, 0]
+        self.points = np.linspace(self.scores.min(), self.scores.max(), N_POINTS)
+        self.values, self.coordinates = quantiles(x, self.points)[:, None], self.points[:, None]
+        self.own = self._mixture(self.scores)
+        self.own_coordinates = self.own @ self.coordinates
+        self.gp_target = self.scores, "gaussian"
 
     def draws(self, mean: np.ndarray, sd: np.ndarray) -> ConditionalDraws:
         t, weights = gauss_hermite(N_NODES)
@@ -119,106 +110,71 @@ class ContinuousAxis(Axis):
         return ConditionalDraws(mixtures, np.broadcast_to(weights, (mean.size, weights.size)))
 
     def _mixture(self, scores: np.ndarray) -> np.ndarray:
-        """Cardinal splines at normal scores, which stay within those of the data."""
+        """Return cardinal splines at normal scores, which stay within those of the data."""
         from scipy.interpolate import CubicSpline  # when first used: importing the package stays fast
 
         spline = CubicSpline(self.points, np.eye(N_POINTS))
         return spline(np.clip(scores, self.points[0], self.points[-1]))
 
 
-@dataclass(frozen=True, eq=False)
 class DiscreteAxis(Axis):
     """The axis of a column of few values, or of the columns that code a category, (n, k)."""
 
-    rows: np.ndarray
+    own: np.ndarray
 
-    @cached_property
-    def _levels(self) -> tuple[np.ndarray, np.ndarray]:
-        values, codes = np.unique(self.rows, axis=0, return_inverse=True)
-        return values, codes.reshape(-1)
-
-    @property
-    def values(self) -> np.ndarray:  # type: ignore[override]
-        return self._levels[0]
-
-    @property
-    def codes(self) -> np.ndarray:
-        """The number of each row's level."""
-        return self._levels[1]
-
-    @cached_property
-    def own(self) -> np.ndarray:  # type: ignore[override]
-        return np.eye(len(self.values))[self.codes]
-
-    @property
-    def coordinates(self) -> np.ndarray:
-        return np.eye(len(self.values))
+    def __init__(self, rows: np.ndarray):
+        self.values, inverse = np.unique(rows, axis=0, return_inverse=True)
+        codes, n_levels = inverse.reshape(-1), len(self.values)
+        self.coordinates = np.eye(n_levels)
+        self.own = self.own_coordinates = self.coordinates[codes]
+        self.is_category = n_levels == 2 or rows.shape[1] > 1
+        if n_levels > 1 and self.is_category:
+            self.gp_target = codes.astype(float), "bernoulli" if n_levels == 2 else "softmax"
+        elif n_levels > 1:
+            self.gp_target = normal_scores(rows)[:, 0], "gaussian"
 
     def draws(self, mean: np.ndarray, sd: np.ndarray) -> ConditionalDraws:
-        """The conditional of a column whose normal scores are cut at the quantiles of the shares of its levels."""
+        """Return the conditional of a column by cutting normal scores at the quantiles of the shares of its levels."""
         cuts = ndtri(np.cumsum(self.own.mean(axis=0))[:-1])
         below = ndtr((cuts - mean[:, None]) / np.maximum(sd, LEAST_SD)[:, None])
         edges = np.concatenate([np.zeros((mean.size, 1)), below, np.ones((mean.size, 1))], axis=1)
-        return _draws_of_points(np.diff(edges, axis=1))
+        return ConditionalDraws.of_points(np.diff(edges, axis=1))
 
-    def by_probability(self, probabilities: np.ndarray) -> ConditionalDraws:
-        """The conditional of levels with given probabilities, (n, g)."""
-        return _draws_of_points(probabilities)
+    def draws_by_gp(self, mean: np.ndarray, var: np.ndarray) -> ConditionalDraws:
+        if self.is_category:  # the mean is the probability of the second level, or of each
+            return ConditionalDraws.of_points(np.column_stack([1.0 - mean, mean]) if mean.ndim == 1 else mean)
+        return super().draws_by_gp(mean, var)
 
 
-@dataclass(frozen=True, eq=False)
 class JointAxis(Axis):
-    """The axis of several columns that vary jointly: every row has its own points, drawn from a joint conditional.
+    """The axis of several columns (n, k) that vary jointly: every row has its own points, drawn from a conditional.
 
-    Another conditional would have other points, which need new predictions.
+    The normal scores of the columns have conditional means (n, k), and a covariance with the root (k, k). Another
+    conditional would have other points, which need new predictions.
     """
 
-    rows: np.ndarray  # (n, k)
-    mean: np.ndarray  # conditional means of normal scores, (n, k)
-    root: np.ndarray  # a root of their conditional covariance, (k, k)
-
-    own = None
-
-    @cached_property
-    def values(self) -> np.ndarray:  # type: ignore[override]
+    def __init__(self, rows: np.ndarray, mean: np.ndarray, root: np.ndarray):
         from scipy.stats.qmc import Sobol
 
-        k = self.rows.shape[1]
+        k, sd = rows.shape[1], rows.std(axis=0)
         draws = ndtri(np.clip(Sobol(k, seed=0).random_base2(LOG2_DRAWS), 1e-9, 1.0 - 1e-9))
-        scores = self.mean[:, None] + draws @ self.root.T
-        return np.stack([quantiles(self.rows[:, j], scores[..., j]) for j in range(k)], axis=2)
-
-    @property
-    def coordinates(self) -> np.ndarray:
-        return self.values / self._scale
-
-    @property
-    def own_coordinates(self) -> np.ndarray:
-        return self.rows / self._scale
-
-    @property
-    def _scale(self) -> np.ndarray:
-        sd = self.rows.std(axis=0)
-        return np.where(sd > 0, sd, 1.0)
+        scores = mean[:, None] + draws @ root.T
+        self.values = np.stack([quantiles(rows[:, j], scores[..., j]) for j in range(k)], axis=2)
+        scale = np.where(sd > 0, sd, 1.0)
+        self.coordinates, self.own_coordinates = self.values / scale, rows / scale
 
     def draws(self, mean: np.ndarray, sd: np.ndarray) -> ConditionalDraws:
         n, g = self.values.shape[:2]
-        return _draws_of_points(np.full((n, g), 1.0 / g))
-
-
-def _draws_of_points(probabilities: np.ndarray) -> ConditionalDraws:
-    """The conditional whose nodes are the points of an axis, with probabilities (n, g)."""
-    n, g = probabilities.shape
-    return ConditionalDraws(np.broadcast_to(np.eye(g), (n, g, g)), probabilities)
+        return ConditionalDraws.of_points(np.full((n, g), 1.0 / g))
 
 
 def column_axis(x: np.ndarray) -> ContinuousAxis | DiscreteAxis:
-    """The axis of one column, (n, 1), by the number of its values."""
+    """Return the axis of one column, (n, 1), by the number of its values."""
     return DiscreteAxis(x) if len(np.unique(x)) <= MOST_LEVELS else ContinuousAxis(x[:, 0])
 
 
 def quantiles(x: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """The values of a column that have these normal scores, within the range of the data."""
+    """Return the values of a column that have these normal scores, within the range of the data."""
     return np.interp(ndtr(scores), (np.arange(x.size) + 0.5) / x.size, np.sort(x))
 
 

@@ -1,31 +1,35 @@
-"""Conditional distributions of features given the others: by a Gaussian copula, or by a Gaussian process.
+r"""Conditional distributions of features given the others: by a Gaussian copula, or by a Gaussian process.
 
-The first is cheap, and right where normal scores of the columns are jointly normal. A column that is a nonlinear
-function of others needs the second: a Gaussian process of its normal scores on the other columns, by its leave-one-out
-means and variances. Where a stepwise regression misses no nonlinearity, it replaces the Gaussian process.
+The copula is cheap, and right where normal scores of the columns are jointly normal: `ScoreRegression` regresses the
+scores of a column on those of the others. A column that is a nonlinear function of others needs the second: a Gaussian
+process of its normal scores on the other columns, by its leave-one-out means and variances.
+
+Where a `StepwiseRegression` misses no nonlinearity, it replaces the Gaussian process. It adds columns one by one, each
+time the one with the largest correlation rho to the residual. Over n rows that raises the log evidence by about
+
+.. math:: -\tfrac n2 \log (1 - \rho^2) - \tfrac12 \log n
+
+(Schwarz 1978), and columns are added as long as this exceeds a penalty. If some nonlinear function of a column, or a
+product of two, is correlated with the final residual more than noise would be, the regression misses something.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
-from gpsift._utils.validation import CheckedTable, constant_columns
+from gpsift._utils.validation import CheckedTable, column_sd, constant_columns
 from gpsift.gp import GP, MAP
 from gpsift.gp.hyperparameters import Hyper, Sift
 from gpsift.gp.hyperparameters.score_tests import normal_scores
-from gpsift.selection.conditional_test.axes import (
-    Axis,
-    ConditionalDraws,
-    ContinuousAxis,
-    DiscreteAxis,
-    JointAxis,
-    column_axis,
-)
-from gpsift.selection.conditional_test.gaussian_copula import ScoreRegression, StepwiseRegression
+from gpsift.reference.inputs import InputMoments, standard_units
+from gpsift.relevance.conditionals import Conditionals, fit_conditionals
+from gpsift.selection.conditional_test.axes import Axis, ConditionalDraws, DiscreteAxis, JointAxis, column_axis
 from gpsift.selection.data import Data, Units
 
 NORMAL_SCORES, FEW_SCORES = "normal scores", "a few normal scores"
@@ -35,24 +39,18 @@ GAUSSIAN_PROCESS, OWN_SHARES = "Gaussian process", "shares of its levels"
 # decides about them.
 ROWS_FOR_ALL_AT_ONCE = 10
 PENALTY = 2.0
-
-
-def quick_hyper(n_rows: int, n_columns: int) -> Hyper:
-    """The choice of hyperparameters for a model that is one of many."""
-    return MAP(starts=1) if n_rows >= ROWS_FOR_ALL_AT_ONCE * n_columns else Sift(toll=PENALTY)
-
-
-def loo_by_regression(target: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Leave-one-out means and variances of a column's normal scores by those of others; None for nonlinear ones."""
-    regression = StepwiseRegression.fit(target, others, PENALTY)
-    return None if regression.misses_nonlinearity(others) else regression.leave_one_out
-
-
-def loo_by_gp(others: CheckedTable, target: np.ndarray, likelihood: str) -> Mapping[str, Any]:
-    """Leave-one-out means and variances of a target on some columns by a Gaussian process."""
-    n, p = others.values.shape
-    quality = GP(hyper=quick_hyper(n, p), likelihood=likelihood).fit(others, target).quality
-    return {"mean": quality.loo_mean, "var": quality.loo_var}
+# With fewer rows for each column a score is regressed on the most correlated columns only: a tenth of the rows, at
+# least three.
+ROWS_FOR_ALL_COLUMNS = 4
+ROWS_FOR_A_NEIGHBOUR = 10
+LEAST_NEIGHBOURS = 3
+RIDGE = 1e-3
+# Functions of a column are cosines of its ranks, of up to this many half waves.
+HALF_WAVES = 6
+# The probability that noise is taken for a function of one column, and for a product of two.
+CHANCE = 0.1
+# The residual of a column that others decide, as a share of its squares.
+NOTHING_LEFT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,15 +69,7 @@ class TestedUnit:
     @property
     def gp_target(self) -> tuple[np.ndarray, str] | None:
         """The target and likelihood of a Gaussian process as second conditional; None for groups and categories."""
-        return gp_target(self.axis) if self.conditional == NORMAL_SCORES else None
-
-    @property
-    def rank_key(self) -> bytes | None:
-        """A key that a continuous column shares with its monotone functions, rising or falling."""
-        if not isinstance(self.axis, ContinuousAxis):
-            return None
-        ranks = np.round(self.axis.scores, 9) + 0.0
-        return min(ranks.tobytes(), (-ranks + 0.0).tobytes())
+        return self.axis.gp_target if self.conditional == NORMAL_SCORES else None
 
 
 def make_tested_units(data: Data, units: Units) -> list[TestedUnit]:
@@ -87,49 +77,159 @@ def make_tested_units(data: Data, units: Units) -> list[TestedUnit]:
     regression, found = ScoreRegression(data.X), []
     for number, (name, own) in enumerate(zip(units.names, units.columns, strict=True)):
         rows = data.X[:, list(own)]
+        axis: Axis
         if number in units.categorical and len(own) > 1:
-            levels = DiscreteAxis(rows)
-            found.append(TestedUnit(number, name, own, levels, *_category_draws(levels, data, own)))
-            continue
-        mean, root = regression.given_others(own)
-        axis: Axis = JointAxis(rows, mean, root) if len(own) > 1 else column_axis(rows)
-        draws = axis.draws(mean[:, 0], np.full(len(rows), abs(root[0, 0])))
-        found.append(TestedUnit(number, name, own, axis, draws, NORMAL_SCORES))
+            axis, others = DiscreteAxis(rows), varying_others(data, own)
+            if axis.gp_target is None or not others:
+                shares = np.broadcast_to(axis.own.mean(axis=0), axis.own.shape)
+                draws, conditional = ConditionalDraws.of_points(shares), OWN_SHARES
+            else:
+                answer = loo_by_gp(data.table(others), *axis.gp_target)
+                draws, conditional = axis.draws_by_gp(answer["mean"], answer["var"]), GAUSSIAN_PROCESS
+        else:
+            mean, root = regression.given_others(own)
+            axis = JointAxis(rows, mean, root) if len(own) > 1 else column_axis(rows)
+            draws, conditional = axis.draws(mean[:, 0], np.full(len(rows), abs(root[0, 0]))), NORMAL_SCORES
+        found.append(TestedUnit(number, name, own, axis, draws, conditional))
     return found
 
 
-def _category_draws(levels: DiscreteAxis, data: Data, own: Sequence[int]) -> tuple[ConditionalDraws, str]:
-    """The conditional of a category by a Gaussian process, or by the shares of its levels without other columns."""
-    target, others = gp_target(levels), varying_others(data, own)
-    if target is None or not others:
-        shares = np.broadcast_to(levels.own.mean(axis=0), levels.own.shape)
-        return levels.by_probability(shares), OWN_SHARES
-    answer = loo_by_gp(data.table(others), *target)
-    return draws_from_moments(levels, answer["mean"], answer["var"]), GAUSSIAN_PROCESS
-
-
 def varying_others(data: Data, columns: Sequence[int]) -> list[int]:
-    """All columns that vary, except some."""
+    """Return all columns that vary, except some."""
     varies = ~constant_columns(data.X)
     varies[list(columns)] = False
     return np.flatnonzero(varies).tolist()
 
 
-def gp_target(axis: Axis) -> tuple[np.ndarray, str] | None:
-    """The target of a Gaussian process for an axis, and its likelihood; None for several columns or one level."""
-    if isinstance(axis, ContinuousAxis):
-        return axis.scores, "gaussian"
-    if not isinstance(axis, DiscreteAxis) or len(axis.values) < 2:
-        return None
-    if len(axis.values) == 2:
-        return axis.codes.astype(float), "bernoulli"
-    if axis.rows.shape[1] > 1:
-        return axis.codes.astype(float), "softmax"
-    return normal_scores(axis.rows)[:, 0], "gaussian"
+def quick_hyper(n_rows: int, n_columns: int) -> Hyper:
+    """Return the choice of hyperparameters for a model that is one of many."""
+    return MAP(starts=1) if n_rows >= ROWS_FOR_ALL_AT_ONCE * n_columns else Sift(toll=PENALTY)
 
 
-def draws_from_moments(axis: Axis, mean: np.ndarray, var: np.ndarray) -> ConditionalDraws:
-    """The conditional from leave-one-out means and variances of the target of an axis."""
-    if isinstance(axis, DiscreteAxis) and (len(axis.values) == 2 or axis.rows.shape[1] > 1):
-        return axis.by_probability(np.column_stack([1.0 - mean, mean]) if mean.ndim == 1 else mean)
-    return axis.draws(mean, np.sqrt(var))
+def loo_by_regression(target: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return leave-one-out means and variances of normal scores by those of others; None for nonlinear columns."""
+    regression = StepwiseRegression.fit(target, others, PENALTY)
+    return None if regression.misses_nonlinearity(others) else regression.leave_one_out
+
+
+def loo_by_gp(others: CheckedTable, target: np.ndarray, likelihood: str) -> Mapping[str, Any]:
+    """Return leave-one-out means and variances of a target on some columns by a Gaussian process."""
+    quality = GP(hyper=quick_hyper(*others.shape), likelihood=likelihood).fit(others, target).quality
+    return {"mean": quality.loo_mean, "var": quality.loo_var}
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreRegression:
+    """Normal scores (n, p) of the columns of a table, and their regressions on each other."""
+
+    X: np.ndarray
+
+    @cached_property
+    def scores(self) -> np.ndarray:
+        return normal_scores(self.X)
+
+    @property
+    def has_rows_for_all(self) -> bool:
+        """Whether there are enough rows to regress on all other columns."""
+        n, p = self.X.shape
+        return n >= ROWS_FOR_ALL_COLUMNS * p
+
+    @cached_property
+    def _conditionals(self) -> Conditionals:
+        return fit_conditionals(InputMoments.of(self.scores), "auto")
+
+    def given_others(self, columns: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Return means (n, k) of the scores of k columns given all others, and a root (k, k) of their covariance."""
+        own, (n, p) = list(columns), self.X.shape
+        if self.has_rows_for_all:
+            return self._conditionals.mean_of_group(self.scores, own), self._conditionals.root(own)
+        # Only the most correlated columns explain them.
+        n_neighbours = min(p - len(own), max(LEAST_NEIGHBOURS, n // ROWS_FOR_A_NEIGHBOUR))
+        center, scale = self.scores.mean(axis=0), column_sd(self.scores)
+        Z = standard_units(self.scores, center, scale)
+        correlation = np.max(np.abs(Z.T @ Z[:, own]), axis=1)
+        correlation[own] = -np.inf
+        near = np.argsort(-correlation, kind="stable")[:n_neighbours]
+        gram = Z[:, near].T @ Z[:, near] / n + RIDGE * np.eye(near.size)
+        mean = Z[:, near] @ np.linalg.solve(gram, Z[:, near].T @ Z[:, own] / n)
+        residual = Z[:, own] - mean
+        values, axes = np.linalg.eigh(residual.T @ residual / (n - near.size))
+        root = axes * np.sqrt(np.maximum(values, 0.0))
+        return center[own] + scale[own] * mean, scale[own][:, None] * root
+
+
+@dataclass(frozen=True, eq=False)
+class StepwiseRegression:
+    """A regression of a target (n,) on a few columns, of which `basis` (n, k) is an orthonormal basis."""
+
+    target: np.ndarray
+    basis: np.ndarray
+
+    @classmethod
+    def fit(cls, target: np.ndarray, others: np.ndarray, penalty: float) -> StepwiseRegression:
+        """Regress the normal scores (n,) of a column on those of others, (n, p)."""
+        n, p = others.shape
+        basis = np.empty((n, 0))
+        left, open_ = target, others - others.mean(axis=0)
+        least, least_squares = NOTHING_LEFT * float(left @ left), NOTHING_LEFT * np.sum(open_**2, axis=0)
+        while basis.shape[1] < min(p, n - 3) and left @ left > least:
+            squares, shares = np.sum(open_**2, axis=0), np.zeros(p)  # shares: squared correlations with the residual
+            np.divide((left @ open_) ** 2, squares * (left @ left), out=shares, where=squares > least_squares)
+            best = int(np.argmax(shares))
+            if evidence_gain(min(float(shares[best]), 1.0), n) <= penalty:
+                break
+            direction = open_[:, best] / np.linalg.norm(open_[:, best])
+            left, open_ = left - direction * (direction @ left), open_ - np.outer(direction, direction @ open_)
+            basis = np.column_stack([basis, direction])
+        return cls(target, basis)
+
+    @cached_property
+    def residual(self) -> np.ndarray:
+        """The residual of the target, (n,)."""
+        return self.target - self.basis @ (self.basis.T @ self.target)
+
+    @property
+    def leave_one_out(self) -> tuple[np.ndarray, np.ndarray]:
+        """Leave-one-out means and variances of the target, (n,) each; its own mean is known to be 0."""
+        n, k = self.basis.shape
+        free = np.maximum(1.0 - np.sum(self.basis**2, axis=1), NOTHING_LEFT)
+        return self.target - self.residual / free, self.residual @ self.residual / (n - k) / free
+
+    def misses_nonlinearity(self, others: np.ndarray) -> bool:
+        """Whether functions or products of the other columns, by their normal scores, explain some of the residual."""
+        size = np.linalg.norm(self.residual) / np.sqrt(len(self.residual))
+        if size <= np.sqrt(NOTHING_LEFT):
+            return False
+        left = self.residual / size
+        for t in (cosine_statistics(left, others), product_statistics(left, others)):
+            # The largest of as many standard normal numbers is nearly always smaller.
+            if t.size and np.max(np.abs(t)) > -ndtri(0.5 * CHANCE / t.size):
+                return True
+        return False
+
+
+def evidence_gain(share: float, n: int) -> float:
+    """Return the gain of log evidence by a column that explains a share of the residual variance of n rows."""
+    with np.errstate(divide="ignore"):  # a share of 1
+        return float(-0.5 * n * np.log1p(-share) - 0.5 * np.log(n))
+
+
+def cosine_statistics(left: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Return products of a vector of variance 1 with cosines of the ranks of each column, in standard deviations."""
+    waves = np.pi * np.arange(1, HALF_WAVES + 1)
+    curves = np.cos(waves * ndtr(scores)[:, :, None]).reshape(len(left), -1)
+    curves -= curves.mean(axis=0)
+    return _standardise(left @ curves, np.sum(curves**2, axis=0))
+
+
+def product_statistics(left: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Return products of a vector of variance 1 with products of each two columns, in standard deviations."""
+    Z = scores - scores.mean(axis=0)
+    squares = (Z**2).T @ Z**2 - (Z.T @ Z) ** 2 / len(Z)
+    pairs = np.triu_indices(Z.shape[1], k=1)
+    return _standardise(((Z * left[:, None]).T @ Z)[pairs], squares[pairs])
+
+
+def _standardise(sums: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    """Divide sums by the roots of sums of squares; 0 / 0 is 0."""
+    return np.divide(sums, np.sqrt(np.maximum(squares, 0.0)), out=np.zeros(sums.size), where=squares > NOTHING_LEFT)

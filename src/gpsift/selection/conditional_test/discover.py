@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from numbers import Integral
 from operator import add
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -23,20 +22,27 @@ from gpsift.io.serializable import Serializable
 from gpsift.reference.dask.rows import read_collections
 from gpsift.relevance.points import KEPT_ROWS
 from gpsift.relevance.rank import versions
-from gpsift.selection.conditional_test.axes import assess_calibration
+from gpsift.selection import plots
+from gpsift.selection.conditional_test.axes import ContinuousAxis, assess_calibration
 from gpsift.selection.conditional_test.conditionals import (
     FEW_SCORES,
     GAUSSIAN_PROCESS,
     TestedUnit,
-    draws_from_moments,
     loo_by_gp,
     loo_by_regression,
     make_tested_units,
     quick_hyper,
     varying_others,
 )
-from gpsift.selection.conditional_test.folds import Fit, HeldOutPredictions, InOrder, predict_held_out, split_rows
-from gpsift.selection.data import Data, Features, ObservationOptions
+from gpsift.selection.conditional_test.folds import (
+    Fit,
+    HeldOutPredictions,
+    InOrder,
+    predict_held_out,
+    split_in_order,
+    split_k_folds,
+)
+from gpsift.selection.data import Data, Features, ObservationOptions, is_whole
 from gpsift.selection.submodels import choices
 from gpsift.version import __version__
 
@@ -105,12 +111,19 @@ def discover(
     >>> sorted(found.discoveries)
     ['x1', 'x2']
     """
-    folds = _default_folds(model) if folds is None else folds
-    n_folds = folds.folds if isinstance(folds, InOrder) else folds
-    _check(rate, n_folds, repeats)
+    if folds is None:  # models that may follow the noise are not safe with folds that are fitted to each other
+        is_ours = model is None or (isinstance(model, GP) and not isinstance(model.hyper, Fixed))
+        folds = 5 if is_ours else InOrder()
+    in_order, n_folds = (True, folds.folds) if isinstance(folds, InOrder) else (False, folds)
+    if not 0.0 < rate < 1.0:
+        raise ValueError(f"`rate` must lie between 0 and 1, got {rate!r}.")
+    for name, value, least in (("folds", n_folds, 2), ("repeats", repeats, 1)):
+        if not is_whole(value, least):
+            raise ValueError(f"`{name}` must be a whole number of at least {least}, got {value!r}.")
     data = Data.read(*gather_rows(X, y, observed, seed))
     n, p = data.X.shape
-    splits = [split_rows(n, folds, [seed, repeat]) for repeat in range(repeats)]
+    split = split_in_order if in_order else split_k_folds
+    splits = [split(n, n_folds, [seed, repeat]) for repeat in range(repeats)]
     model = GP(hyper=quick_hyper(n, p)) if model is None else model
     chosen = features.units(data.names)
     units = make_tested_units(data, chosen)
@@ -123,11 +136,8 @@ def discover(
     }
     with work.runner("folds", n_folds * repeats, identity) as runner:
         predictions = []
-        for repeat, folds_of_repeat in enumerate(splits):
-            tasks = [
-                Task(f"repeat {repeat}, fold {k}", (data, split, model, units))
-                for k, split in enumerate(folds_of_repeat)
-            ]
+        for repeat, parts in enumerate(splits):
+            tasks = [Task(f"repeat {repeat}, fold {k}", (data, part, model, units)) for k, part in enumerate(parts)]
             predictions.append([HeldOutPredictions.read(each) for each in runner.run(predict_held_out, tasks)])
         z = np.array([z_statistics(predictions, unit) for unit in units]).T
         promising = q_values(twice_the_median(ndtr(-z))) <= rate
@@ -145,10 +155,10 @@ def discover(
         q=q_values(p_values),
         rate=float(rate),
         conditionals=tuple(unit.conditional for unit in units),
-        copies=find_copies(units),
+        copies=_find_copies(units),
         details={
             "folds": n_folds,
-            "in_order": isinstance(folds, InOrder),
+            "in_order": in_order,
             "repeats": repeats,
             "seed": seed,
             "model": identity["model"],
@@ -160,14 +170,8 @@ def discover(
     )
 
 
-def _default_folds(model: GP | Fit | None) -> int | InOrder:
-    """Folds in order for models that may follow the noise, for which folds fitted to each other are not safe."""
-    is_ours = model is None or (isinstance(model, GP) and not isinstance(model.hyper, Fixed))
-    return 5 if is_ours else InOrder()
-
-
 def z_statistics(predictions: Sequence[Sequence[HeldOutPredictions]], unit: TestedUnit) -> np.ndarray:
-    """The statistic of a unit in each repeat, under its conditional distribution."""
+    """Return the statistic of a unit in each repeat, under its conditional distribution."""
     return np.array([reduce(add, (fold.sums(unit) for fold in folds)).z for folds in predictions])
 
 
@@ -181,31 +185,24 @@ def _second_conditionals(data: Data, units: Sequence[TestedUnit], runner: Runner
             continue
         moments = loo_by_regression(target[0], scores[:, others]) if target[1] == "gaussian" else None
         if moments is not None:
-            found.append(replace(unit, draws=draws_from_moments(unit.axis, *moments), conditional=FEW_SCORES))
+            found.append(replace(unit, draws=unit.axis.draws_by_gp(*moments), conditional=FEW_SCORES))
         else:
             waiting.append(unit)
             tasks.append(Task(f"conditional of {unit.name}", (data.table(others), *target)))
     for unit, result in zip(waiting, runner.run(loo_by_gp, tasks), strict=True):
-        draws = draws_from_moments(unit.axis, np.array(result["mean"]), np.array(result["var"]))
+        draws = unit.axis.draws_by_gp(np.array(result["mean"]), np.array(result["var"]))
         found.append(replace(unit, draws=draws, conditional=GAUSSIAN_PROCESS))
     return found
 
 
-def find_copies(units: Sequence[TestedUnit]) -> tuple[tuple[str, ...], ...]:
-    """Find names of units whose columns order the rows alike."""
+def _find_copies(units: Sequence[TestedUnit]) -> tuple[tuple[str, ...], ...]:
+    """Find names of continuous columns that order the rows alike, rising or falling."""
     alike: dict[bytes, list[str]] = {}
     for unit in units:
-        if unit.rank_key is not None:
-            alike.setdefault(unit.rank_key, []).append(unit.name)
+        if isinstance(unit.axis, ContinuousAxis):
+            ranks = np.round(unit.axis.scores, 9) + 0.0
+            alike.setdefault(min(ranks.tobytes(), (-ranks + 0.0).tobytes()), []).append(unit.name)
     return tuple(dict.fromkeys(tuple(names) for names in alike.values() if len(names) > 1))
-
-
-def _check(rate: float, folds: int, repeats: int) -> None:
-    if not 0.0 < rate < 1.0:
-        raise ValueError(f"`rate` must lie between 0 and 1, got {rate!r}.")
-    for name, value, least in (("folds", folds, 2), ("repeats", repeats, 1)):
-        if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-            raise ValueError(f"`{name}` must be a whole number of at least {least}, got {value!r}.")
 
 
 # A statistic below one standard deviation is no effect that one could plan for.
@@ -223,10 +220,9 @@ class Discoveries(Serializable):
     z : array (p,)
         The statistic, standard normal where the feature does not matter given the others; the median over repeats.
         Minus infinity where no model reacts to the feature.
-    p : array (p,)
-        The probability of a statistic as large where the feature does not matter.
-    q : array (p,)
-        The smallest rate at which the feature is among the discoveries.
+    p, q : array (p,)
+        The probability of a statistic as large where the feature does not matter, and the smallest rate at which the
+        feature is among the discoveries.
     rate : float
         The share of false discoveries, among all, that is expected at most.
     conditionals : tuple of str
@@ -283,17 +279,11 @@ class Discoveries(Serializable):
         return tuple(self.names[j] for j in self.order if self.found[j])
 
     def rows_needed(self, n_rows: int, chance: float = 0.8) -> np.ndarray:
-        """Rows with which a feature that is not found would be, with a chance, if its effect is as large as here, (p,).
+        """Return the rows with which each feature is found with a chance, if its effect is as large as here, (p,).
 
         The statistic grows with the root of the rows, with a standard deviation of 1, and must pass the limit of one
         discovery more. Infinite for a statistic below 1. It is one number with the error of the statistic; `power`
-        simulates studies instead.
-
-        Parameters
-        ----------
-        n_rows : int
-            Rows of this test.
-        chance : float
+        simulates studies instead. `n_rows` are the rows of this test.
         """
         n_found = int(self.found.sum())
         limit = -ndtri(self.limits[min(n_found, self.n_features - 1)])
@@ -301,35 +291,22 @@ class Discoveries(Serializable):
         return np.nan_to_num(n_rows * np.maximum((limit + ndtri(chance)) / safe, 1.0) ** 2, nan=np.inf)
 
     def under_any_dependence(self) -> Discoveries:
-        """Raise the q-values for a rate that holds under any dependence of the p-values, which finds less.
-
-        This is the rule of Benjamini and Yekutieli (2001): q-values are larger by 1 + 1/2 + ... + 1/p.
-        """
+        """Multiply q-values by 1 + 1/2 + ... + 1/p, for a rate under any dependence (Benjamini and Yekutieli 2001)."""
         price = float(np.sum(1.0 / np.arange(1, self.n_features + 1)))
         return replace(self, q=np.minimum(price * self.q, 1.0), price=price)
 
     def to_frame(self) -> pd.DataFrame:
-        """A data frame with a row for each feature, the surest first."""
+        """Return a data frame with a row for each feature, the surest first."""
         import pandas as pd
 
-        columns: dict[str, Any] = {
-            "feature": self.names,
-            "z": self.z,
-            "p": self.p,
-            "q": self.q,
-            "found": self.found,
-            "conditional": self.conditionals,
-        }
-        for name in ("explained", "calibration"):
-            values = getattr(self, name)
-            columns |= {} if values is None else {name: values}
+        columns: dict[str, Any] = {"feature": self.names, "z": self.z, "p": self.p, "q": self.q, "found": self.found}
+        columns |= {"conditional": self.conditionals, "explained": self.explained, "calibration": self.calibration}
+        columns = {name: values for name, values in columns.items() if values is not None}
         return pd.DataFrame(columns).iloc[self.order].reset_index(drop=True)
 
     def plot(self, *, ax: Axes | None = None) -> Axes:
         """Draw the p-values in their order, with the line that discoveries are below."""
-        from gpsift.selection.plots import ordered_p_values
-
-        return ordered_p_values(self, ax=ax)
+        return plots.ordered_p_values(self, ax=ax)
 
     @property
     def told(self) -> str:
@@ -360,7 +337,7 @@ class Discoveries(Serializable):
 
 
 def q_values(p: np.ndarray) -> np.ndarray:
-    """The smallest rate at which each feature would be chosen (Benjamini and Hochberg 1995).
+    """Return the smallest rate at which each feature would be chosen (Benjamini and Hochberg 1995).
 
     >>> q_values(np.array([0.001, 0.03, 0.2, 1.0])).round(3)
     array([0.004, 0.06 , 0.267, 1.   ])
@@ -374,7 +351,7 @@ def q_values(p: np.ndarray) -> np.ndarray:
 
 
 def twice_the_median(p: np.ndarray) -> np.ndarray:
-    """One p-value for each feature from those of several repeats, (repeats, p), valid under any dependence."""
+    """Return one p-value for each feature from those of several repeats, (repeats, p), valid under any dependence."""
     return p[0] if len(p) == 1 else np.minimum(2.0 * np.median(p, axis=0), 1.0)
 
 

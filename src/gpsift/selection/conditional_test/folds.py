@@ -17,7 +17,6 @@ standard normal; large values are evidence for the feature.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -93,11 +92,6 @@ class InOrder:
     folds: int = 5
 
 
-def split_rows(n: int, folds: int | InOrder, seed: Sequence[int]) -> list[Split]:
-    """Split n rows into folds, each with the rows that its model is fitted to."""
-    return split_in_order(n, folds.folds, seed) if isinstance(folds, InOrder) else split_k_folds(n, folds, seed)
-
-
 def split_k_folds(n: int, folds: int, seed: Sequence[int]) -> list[Split]:
     """Test every row once, after a fit to all rows of other folds."""
     _check_folds(n, folds, n)
@@ -123,19 +117,26 @@ def _check_folds(n_tested: int, folds: int, n: int) -> None:
         raise ValueError(f"`folds` must be at most {n_tested} with {n} rows, got {folds}.")
 
 
-class Predictor(ABC):
-    """A fitted model, as far as the test needs it."""
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """A fitted model, as far as the test needs it: probabilities of classes, or predictions of a user's model."""
 
-    @abstractmethod
+    fitted: Any
+
     def mean(self, X: np.ndarray) -> np.ndarray:
         """Predict c numbers for each row, (n, c)."""
+        if hasattr(self.fitted, "predict_proba"):
+            return np.asarray(self.fitted.predict_proba(X), dtype=float)
+        return np.asarray(self.fitted.predict(X), dtype=float).reshape(len(X), -1)
 
     def curves(self, X: np.ndarray, columns: Sequence[int], values: np.ndarray) -> np.ndarray:
         """Predict (n, g, c) with some columns at each of the values (g, k), or (n, g, k) of each row."""
         return self.mean(rows_at_values(X, columns, values)).reshape(len(X), values.shape[-2], -1)
 
-    def residuals(self, y: np.ndarray, mean: np.ndarray, options: Mapping[str, np.ndarray]) -> np.ndarray:
+    def residuals(self, y: np.ndarray, mean: np.ndarray, size: np.ndarray) -> np.ndarray:
         """Residuals of the observations at these predictions, (n, c), up to a factor."""
+        if hasattr(self.fitted, "predict_proba"):
+            return (y[:, None] == np.asarray(self.fitted.classes_)) - mean
         return y[:, None] - mean
 
     def uses(self, columns: Sequence[int]) -> bool:
@@ -146,8 +147,6 @@ class Predictor(ABC):
 @dataclass(frozen=True, eq=False)
 class GPPredictor(Predictor):
     """A Gaussian process of this package: its latent means, and the slopes of the log density there."""
-
-    fitted: FittedGP | DrawnGP
 
     def mean(self, X: np.ndarray) -> np.ndarray:
         # Not `predict`, which has variances too: they would take most of the time.
@@ -169,12 +168,11 @@ class GPPredictor(Predictor):
         with blas_threads_for(self.fitted.inputs.n_rows):
             return np.mean([function(member, member.inputs.points(X)) for member in members], axis=0)
 
-    def residuals(self, y: np.ndarray, mean: np.ndarray, options: Mapping[str, np.ndarray]) -> np.ndarray:
+    def residuals(self, y: np.ndarray, mean: np.ndarray, size: np.ndarray) -> np.ndarray:
         one = one_of(self.fitted)
         likelihood = one.likelihood
         if likelihood.has_closed_form:
-            return super().residuals(y, mean, options)
-        size = next(iter(options.values()), np.ones(len(y)))
+            return y[:, None] - mean
         f = mean if likelihood.n_latent > 1 else mean[:, 0]
         slopes = likelihood.in_units(one.scaling.y_scale).derivatives(y, f, size).first
         return slopes.reshape(mean.shape)
@@ -184,44 +182,13 @@ class GPPredictor(Predictor):
 
 
 @dataclass(frozen=True, eq=False)
-class FunctionPredictor(Predictor):
-    """A model that a function of the user has fitted: probabilities of classes, or predictions."""
-
-    fitted: Any
-
-    def mean(self, X: np.ndarray) -> np.ndarray:
-        if hasattr(self.fitted, "predict_proba"):
-            return np.asarray(self.fitted.predict_proba(X), dtype=float)
-        return np.asarray(self.fitted.predict(X), dtype=float).reshape(len(X), -1)
-
-    def residuals(self, y: np.ndarray, mean: np.ndarray, options: Mapping[str, np.ndarray]) -> np.ndarray:
-        if hasattr(self.fitted, "predict_proba"):
-            return (y[:, None] == np.asarray(self.fitted.classes_)) - mean
-        return super().residuals(y, mean, options)
-
-
-@dataclass(frozen=True, eq=False)
 class KnownGP:
     """A Gaussian process whose hyperparameters are known: those of a fitted one."""
 
     fitted: FittedGP
 
-    def fit(self, data: Data) -> FittedGP:
-        """Condition on these rows."""
-        size = next(iter(data.prediction_options.values()), np.ones(len(data.y)))
-        return condition_on(self.fitted, data.X, data.y, size)
-
 
 Fit = Callable[[np.ndarray, np.ndarray], Any]
-
-
-def fit_predictor(model: GP | KnownGP | Fit, data: Data) -> Predictor:
-    """Fit a model to these rows."""
-    if isinstance(model, KnownGP):
-        return GPPredictor(model.fit(data))
-    if isinstance(model, GP):
-        return GPPredictor(model.fit(data.table(range(len(data.names))), data.y, **data.extras))  # type: ignore[arg-type]
-    return FunctionPredictor(model(data.X, data.y))
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,7 +213,7 @@ class HeldOutPredictions:
         return cls(rows, means, [int(unit) for unit in result["units"]], curves, residuals)
 
     def sums(self, unit: TestedUnit) -> StatisticSums:
-        """The sums of the statistic of a unit, under its conditional."""
+        """Return the sums of the statistic of a unit, under its conditional."""
         if unit.number not in self.units:
             return StatisticSums()
         place = self.units.index(unit.number)
@@ -260,13 +227,20 @@ def predict_held_out(
     data: Data, split: Split, model: GP | KnownGP | Fit, units: Sequence[TestedUnit]
 ) -> HeldOutPredictions:
     """Fit a model to the training rows of a split, and predict its test rows."""
-    rows = split.test
-    predictor, held_out = fit_predictor(model, data.take(split.train)), data.take(rows)
+    rows, train = split.test, data.take(split.train)
+    held_out = data.take(rows)
+    if isinstance(model, KnownGP):
+        predictor: Predictor = GPPredictor(condition_on(model.fitted, train.X, train.y, train.size))
+    elif isinstance(model, GP):
+        table: Any = train.table(range(len(train.names)))
+        predictor = GPPredictor(model.fit(table, train.y, **train.extras))  # type: ignore[arg-type]
+    else:
+        predictor = Predictor(model(train.X, train.y))
     used = [unit for unit in units if predictor.uses(unit.columns)]
     curves, residuals = [], []
     for unit in used:
         values = unit.axis.values
         curves.append(predictor.curves(held_out.X, unit.columns, values if values.ndim == 2 else values[rows]))
         expected, _ = unit.draws.at(rows).moments(curves[-1])
-        residuals.append(predictor.residuals(held_out.y, expected, held_out.prediction_options))
+        residuals.append(predictor.residuals(held_out.y, expected, held_out.size))
     return HeldOutPredictions(rows, predictor.mean(held_out.X), [unit.number for unit in used], curves, residuals)
