@@ -19,7 +19,7 @@ site, which is positive for a log-concave term. So Newton's method finds it from
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -33,15 +33,7 @@ from gpsift._utils.linalg import (
     triangle_gram,
 )
 from gpsift._utils.newton import anderson_shares, symv
-from gpsift.gp.inference.base import (
-    Evidence,
-    InferenceResult,
-    IteratedInference,
-    Slope,
-    WarmStart,
-    marginal_variances,
-    site_var,
-)
+from gpsift.gp.inference.base import InferenceResult, SingleLatentInference, marginal_variances, site_var
 from gpsift.gp.inference.laplace import SingleLatentDensity, latent_mode
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
@@ -357,23 +349,14 @@ def newton_cavities(
     return found if mode.converged and np.all(np.isfinite(found[0])) and np.all(found[1].var > 0) else None
 
 
-class EPInference(IteratedInference):
+@dataclass(frozen=True, eq=False)
+class EPInference(SingleLatentInference):
     """Expectation propagation; each run starts from the sites of the last one if `warm`."""
 
+    tolerance: float = field(default=EP_SEARCH_TOLERANCE, kw_only=True)
+
     name = "ep"
-    TOLERANCE, LOW_PRECISION = EP_SEARCH_TOLERANCE, EP_LOW_PRECISION
-
-    def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
-        pairs = kernel.between(self.X, self.X)
-        result = self._run(pairs.K, likelihood, self.tolerance)
-        return Evidence(result.log_evidence, pairs.log_gradient(_ep_gradient(result)), 0.0)
-
-    def log_evidence(self, kernel: Kernel, likelihood: Likelihood) -> float:
-        return self._run(kernel.between(self.X, self.X).K, likelihood, EP_VALUE_ALONE * self.tolerance).log_evidence
-
-    def slope(self, kernel: Kernel, likelihood: Likelihood) -> Slope:
-        result = self._run(kernel.between(self.X, self.X).K, likelihood, self.tolerance)
-        return Slope(_ep_gradient(result), result.weights)
+    LOW_PRECISION, VALUE_ALONE = EP_LOW_PRECISION, EP_VALUE_ALONE
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
         K = kernel.between(self.X, self.X).K
@@ -392,20 +375,18 @@ class EPInference(IteratedInference):
     def stateless(self) -> Self:
         # Always from the last sites here, which are near, and to fewer digits: half the sweeps. A sampler that accepts
         # by the evidence tolerates slopes that are right to 0.013: its steps stay reversible.
-        start = WarmStart(self._warm_start.last)
-        return type(self)(self.X, self.y, self.size, warm=False, warm_start=start, tolerance=EP_LOW_PRECISION)
+        return replace(self.low_precision(), warm=False)
 
     def _run(self, K: np.ndarray, likelihood: Likelihood, tolerance: float) -> EPResult:
-        last = self._warm_start.last
+        last = self.warm_start.last
         result = expectation_propagation(K, self.y, self.size, likelihood, start=last, tolerance=tolerance)
         if self.warm:
-            self._warm_start.last = result.sites if result.converged else None
+            self.warm_start.last = result.sites if result.converged else None
         return result
 
-
-def _ep_gradient(result: EPResult) -> np.ndarray:
-    """Return dL/dK, which at the fixed point is the explicit one alone (Rasmussen & Williams 2006, equation 5.27)."""
-    G = triangle_gram(result.inverse * np.sqrt(result.sites.tau))  # M = S B^-1 S
-    np.subtract(np.multiply.outer(result.weights, result.weights), G, out=G)
-    G *= 0.5
-    return G
+    def _gradient(self, result: EPResult, likelihood: Likelihood) -> tuple[np.ndarray, np.ndarray]:
+        """Return dL/dK, which at the fixed point is the explicit one alone (Rasmussen & Williams, equation 5.27)."""
+        G = triangle_gram(result.inverse * np.sqrt(result.sites.tau))  # M = S B^-1 S
+        np.subtract(np.multiply.outer(result.weights, result.weights), G, out=G)
+        G *= 0.5
+        return G, np.empty(0)

@@ -28,8 +28,7 @@ mode. Where K has a low rank (`LowRankCurvature`) its factors are small, and ste
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol, Self
 
@@ -37,7 +36,6 @@ import numpy as np
 from scipy.linalg import blas, helmert
 from scipy.special import log_softmax, softmax
 
-from gpsift._utils.arrays import take_columns
 from gpsift._utils.linalg import (
     add_diagonal,
     cholesky,
@@ -59,7 +57,7 @@ from gpsift._utils.newton import (
     newton_ascent,
     symv,
 )
-from gpsift.gp.inference.base import DenseInference, Evidence, InferenceResult, Slope, WarmStart
+from gpsift.gp.inference.base import InferenceResult, IteratedInference
 from gpsift.gp.inference.laplace import LOW_PRECISION, MAX_ITERATIONS, TOLERANCE, VALUE_ALONE
 from gpsift.gp.inference.softmax_posterior import SoftmaxPosterior
 from gpsift.kernels import Kernel
@@ -416,54 +414,26 @@ def times_W(pi: np.ndarray, b: np.ndarray) -> np.ndarray:
     return pi * (b - np.sum(pi * b, axis=1, keepdims=True))
 
 
-class SoftmaxInference(DenseInference):
-    """Laplace's method for a softmax; each run starts from the mode of the last one if `warm`."""
+@dataclass(frozen=True, eq=False)
+class SoftmaxInference(IteratedInference):
+    """Laplace's method for a softmax; each run starts from the latent values at the last mode if `warm`."""
+
+    likelihood: Likelihood
+    tolerance: float = field(default=TOLERANCE, kw_only=True)
 
     name = "laplace"
+    LOW_PRECISION, VALUE_ALONE = LOW_PRECISION, VALUE_ALONE
 
-    def __init__(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        likelihood: Likelihood,
-        *,
-        warm: bool = True,
-        warm_start: WarmStart | None = None,
-        tolerance: float = TOLERANCE,
-    ):
-        self.X, self.y, self.likelihood, self.warm, self.tolerance = X, y, likelihood, warm, tolerance
-        self._indicators = likelihood.indicators(y)
-        self._warm_start = warm_start or WarmStart()  # of latent values at the mode
-
-    def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
-        pairs = kernel.between(self.X, self.X)
-        result = self._run(pairs.K, self.tolerance, LEFT_OUT * self.tolerance)
-        return Evidence(result.log_evidence, pairs.log_gradient(softmax_gradient(result)), 0.0)
+    @cached_property
+    def _indicators(self) -> np.ndarray:
+        return self.likelihood.indicators(self.y)
 
     def log_evidence(self, kernel: Kernel, likelihood: Likelihood) -> float:
-        tolerance = VALUE_ALONE * self.tolerance
-        return self._run(kernel.between(self.X, self.X).K, tolerance, tolerance).log_evidence
-
-    def slope(self, kernel: Kernel, likelihood: Likelihood) -> Slope:
-        result = self._run(kernel.between(self.X, self.X).K, self.tolerance, LEFT_OUT * self.tolerance)
-        return Slope(softmax_gradient(result), result.weights)
-
-    def on_columns(self, columns: Sequence[int]) -> Self:
-        X = take_columns(self.X, columns)
-        return type(self)(
-            X, self.y, self.likelihood, warm=self.warm, warm_start=self._warm_start, tolerance=self.tolerance
-        )
-
-    def on_rows(self, rows: np.ndarray) -> Self:
-        return type(self)(self.X[rows], self.y[rows], self.likelihood, warm=self.warm, tolerance=self.tolerance)
-
-    def low_precision(self) -> Self:
-        return type(self)(
-            self.X, self.y, self.likelihood, warm_start=WarmStart(self._warm_start.last), tolerance=LOW_PRECISION
-        )
+        tolerance = self.VALUE_ALONE * self.tolerance
+        return self._run(kernel.between(self.X, self.X).K, likelihood, tolerance, left_out=tolerance).log_evidence
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
-        result = self._run(kernel.between(self.X, self.X).K, self.tolerance)
+        result = self._run(kernel.between(self.X, self.X).K, likelihood, self.tolerance, left_out=0.0)
         curvature = result.full_curvature
         cavity_mean, cavity_cov = cavities(result, self._indicators)
         return InferenceResult(
@@ -475,12 +445,15 @@ class SoftmaxInference(DenseInference):
             n_iterations=result.n_iterations,
         )
 
-    def stateless(self) -> Self:
-        return type(self)(self.X, self.y, self.likelihood, warm=False)
-
-    def _run(self, K: np.ndarray, tolerance: float, left_out: float = 0.0) -> SoftmaxResult:
-        start = self._warm_start.last
+    def _run(
+        self, K: np.ndarray, likelihood: Likelihood, tolerance: float, left_out: float | None = None
+    ) -> SoftmaxResult:
+        left_out = LEFT_OUT * tolerance if left_out is None else left_out
+        start = self.warm_start.last
         result = softmax_laplace(K, self._indicators, start=start, tolerance=tolerance, left_out=left_out)
         if self.warm:
-            self._warm_start.last = result.mode if result.converged else None
+            self.warm_start.last = result.mode if result.converged else None
         return result
+
+    def _gradient(self, result: SoftmaxResult, likelihood: Likelihood) -> tuple[np.ndarray, np.ndarray]:
+        return softmax_gradient(result), np.empty(0)
