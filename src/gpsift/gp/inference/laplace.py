@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -131,27 +131,17 @@ class LaplaceResult:
     n_iterations: int
 
 
-class LogTerms(Protocol):
-    """The terms of a latent posterior besides its prior: those of a likelihood, or of one step of EP."""
-
-    @property
-    def is_log_concave(self) -> bool: ...
-
-    def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray: ...
-
-    def derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> Derivatives: ...
-
-    def safe_weights(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray: ...
-
-
 @dataclass(frozen=True, eq=False)
 class SingleLatentDensity:
-    """The posterior of one latent function, up to a constant: prior covariance K, terms given y and sizes."""
+    """The posterior of one latent function, up to a constant: prior covariance K, terms given y and sizes.
+
+    The terms are a likelihood, or the `CavityTerms` of one step of expectation propagation.
+    """
 
     K: np.ndarray
     y: np.ndarray
     size: np.ndarray
-    terms: LogTerms
+    terms: Any
 
     def log_joint(self, a: np.ndarray, f: np.ndarray) -> float:
         """log p(y | f) - a^T f / 2, which the mode maximises."""

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 from scipy.linalg import blas, helmert
@@ -71,35 +71,16 @@ FEW_COLUMNS = 50
 LEFT_OUT = 10.0
 
 
-class SoftmaxCurvature(Protocol):
-    """The negative Hessian W = diag(pi) - pi pi^T at a point of the latent space, factorised together with K.
+@dataclass(frozen=True, eq=False)
+class FullCurvature:
+    """The negative Hessian W = diag(pi) - pi pi^T, factorised with any K by a factor for each class.
 
     M = (K + W^-1)^-1, of which no inverse of W is needed.
     """
 
-    @property
-    def pi(self) -> np.ndarray:
-        """The probabilities, (n, C)."""
-
-    @property
-    def log_det(self) -> float:
-        """log |I + K W|."""
-
-    @property
-    def M_sum_and_spread(self) -> tuple[np.ndarray, np.ndarray]:
-        """The sum of the diagonal blocks M_cc, (n, n), and the T_cc of the module's docstring, (n, C)."""
-
-    def times_M(self, b: np.ndarray) -> np.ndarray:
-        """M b, (n, C)."""
-
-
-@dataclass(frozen=True, eq=False)
-class FullCurvature:
-    """The curvature by a factor for each class, for any K: K, L of I + K, and the probabilities pi, (n, C)."""
-
     K: np.ndarray
-    L: np.ndarray
-    pi: np.ndarray
+    L: np.ndarray  # lower Cholesky factor of I + K
+    pi: np.ndarray  # probabilities at a point of the latent space, (n, C)
 
     @classmethod
     def at(cls, K: np.ndarray, pi: np.ndarray) -> Self:
@@ -133,11 +114,13 @@ class FullCurvature:
 
     @cached_property
     def log_det(self) -> float:
+        """log |I + K W|."""
         coupling = log_det_from_cholesky(self.N) - log_det_from_cholesky(self.L)
         return float(sum(log_det_from_cholesky(L) for L in self._factors) + coupling)
 
     @cached_property
     def M_sum_and_spread(self) -> tuple[np.ndarray, np.ndarray]:
+        """The sum of the diagonal blocks M_cc, (n, n), and the T_cc of the module's docstring, (n, C)."""
         total, spread = np.zeros(self.K.shape), 1.0 - self.pi
         for c, (L, Y, root) in enumerate(zip(self._factors, self._triangles, self._roots, strict=True)):
             inverse = invert_lower(L)
@@ -162,14 +145,10 @@ class FullCurvature:
         return cov
 
     def times_M(self, b: np.ndarray) -> np.ndarray:
+        """M b, (n, C)."""
         P_q = np.einsum("cij,jc->ic", self.P, solve_lower(self.L, b))
         coupled = self.P @ cholesky_solve(self.N, P_q.sum(axis=1))
         return solve_lower(self.L, P_q - coupled.T, transpose=True)
-
-
-def low_rank_factor(K: np.ndarray, n_classes: int, left_out: float) -> np.ndarray | None:
-    """Return F with F F^T = K but for this variance at each point; None where A would have more rows than K."""
-    return pivoted_cholesky(K, left_out, most=len(K) // (n_classes - 1)) if left_out > 0 else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,6 +224,14 @@ class LowRankCurvature:
         inner = cholesky_solve(self.L, (V_b @ self.F).ravel()).reshape(len(V_b), -1)
         V_b -= np.einsum("jkn,kn->jn", self._V, inner @ self.F.T)
         return V_b.T @ self._H
+
+
+SoftmaxCurvature = FullCurvature | LowRankCurvature
+
+
+def low_rank_factor(K: np.ndarray, n_classes: int, left_out: float) -> np.ndarray | None:
+    """Return F with F F^T = K but for this variance at each point; None where A would have more rows than K."""
+    return pivoted_cholesky(K, left_out, most=len(K) // (n_classes - 1)) if left_out > 0 else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -357,16 +344,9 @@ def softmax_laplace(
 ) -> SoftmaxResult:
     """Find the mode by Newton's method on weights a with f = K a; Y are the indicators, (n, C).
 
-    Parameters
-    ----------
-    K : array (n, n)
-    Y : array (n, C)
-    start : array (n, C), optional
-        Latent values near the mode, such as those of other hyperparameters; zero by default.
-    tolerance : float
-        What may be left to gain before the last step, as a share of the log joint density.
-    left_out : float
-        Variance that a form of low rank may leave out at each point; nothing by default.
+    The search begins with a step from latent values `start`, such as those of other hyperparameters. It ends when less
+    than `tolerance` of the log joint density is left to gain. `left_out` is the variance that a form of low rank may
+    leave out at each point.
     """
     density = SoftmaxDensity(K, Y, low_rank_factor(K, Y.shape[1], left_out))
     zero = np.zeros(Y.shape)
