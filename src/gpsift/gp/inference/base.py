@@ -35,6 +35,10 @@ class Evidence:
     gradient: np.ndarray
     jitter: float
 
+    def without_noise(self) -> Evidence:
+        """Return the evidence of observations whose noise is known, which has no derivative by a shared one."""
+        return Evidence(self.value, self.gradient[:-1], self.jitter)
+
 
 LogParamsEvidence = Callable[[np.ndarray], Evidence]
 

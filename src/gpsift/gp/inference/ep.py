@@ -2,7 +2,7 @@ r"""Expectation propagation: each likelihood term replaced by a normal site, all
 
 Site i has precision tau_i and natural mean nu_i. With D = diag(1 / tau) and targets t = nu / tau the approximate
 posterior is that of exact inference: weights (K + D)^-1 t and M = (K + D)^-1, kept as S B^-1 S with S = sqrt(tau) and
-B = I + S K S, which stands vanishing precisions (Rasmussen & Williams 2006, sections 3.6 and 5.5.2).
+B = I + S K S, which allows vanishing precisions (Rasmussen & Williams 2006, sections 3.6 and 5.5.2).
 
 Sweeps that move all sites at once can overshoot and go round in circles, as where many rows have the same inputs and
 the function is steep. Then the means are found by Newton's method, with the variances of the cavities held. Let Z_i(h)

@@ -383,7 +383,7 @@ def cavities(result: SoftmaxResult, Y: np.ndarray) -> tuple[np.ndarray, np.ndarr
     pi, cov = curvature.pi, curvature.cov
     W = pi[:, :, None] * (np.eye(pi.shape[1]) - pi[:, None, :])
     precisions, axes = np.linalg.eigh(np.linalg.inv(cov) - W)
-    # Without its observation a point is at most as uncertain as under the prior; rounding can say otherwise.
+    # Without its observation a point is at most as uncertain as under the prior; rounding can break that.
     variances = 1.0 / np.maximum(precisions, 1.0 / np.diagonal(curvature.K)[:, None])
     cavity_cov = (axes * variances[:, None, :]) @ np.swapaxes(axes, 1, 2)
     return result.mode - np.einsum("icd,id->ic", cavity_cov, Y - pi), cavity_cov
