@@ -88,10 +88,7 @@ def map_draws(model: FittedModel, function: Callable[[Reference], T], request: D
 
 
 def open_problem(model: FittedModel) -> tuple[FittedModel, Problem[Any]]:
-    """Return the model of the open columns, and the problem whose evidence its hyperparameters maximise.
-
-    All of the smaller model but its likelihood and posterior holds for every draw.
-    """
+    """Return the model of the open columns, and the problem whose evidence its hyperparameters maximise."""
     columns = list(model.open_columns)
     if not model.inferred.is_sparse:
         smaller = model.on_columns(columns)

@@ -121,9 +121,8 @@ class SparseSearch:
     def maximise_bound(self) -> Candidate:
         """Maximise the bound of all rows, or of a sample where there are many.
 
-        A search on few rows leaves inactive what is too weak for them. The objective is flat there, so that more rows
-        alone would not activate it again. Therefore inactive features are reactivated: for a stepwise selection before
-        the search, otherwise for a second search from where the first one ended.
+        Features that few rows have left inactive are reactivated, because the objective is flat there: for a stepwise
+        selection before the search, otherwise for a second search from where the first one ended.
         """
         problem, rows = self.problem, None
         if self.has_many_rows:
@@ -159,10 +158,9 @@ class SparseSearch:
     def maximise_vecchia(self, by_bound: Estimate) -> Candidate:
         """Maximise Vecchia's evidence, from the best of several places.
 
-        Few rows have several optima. Exact inference on a sample goes on from the first estimate, which may have left
-        features inactive, from the default values (not after a stepwise selection), and from the estimate by the bound,
-        which has seen more rows. The place of largest evidence among their ends and the bound's is the start. After the
-        first search the rows near each block are found again, because length-scales have moved.
+        Exact inference on a larger sample starts from the first estimate, from the default values (not after a stepwise
+        selection) and from the estimate by the bound. The end of largest evidence, the bound's included, is the start.
+        After the first search the rows near each block are found again, because length-scales have moved.
         """
         dense = sample_problem(self.problem, EXACT_ROWS)
         starts = [self.first.log_params, *([] if self.first.sift else [None]), by_bound.log_params]
@@ -283,7 +281,7 @@ def _warn_if_points_are_too_few(best: Candidate, residual: float, by_vecchia: Es
 
 
 class StepwiseRefinement:
-    """Features and groups of a stepwise selection on few rows that more rows are to decide on.
+    """The features and groups of a stepwise selection on few rows that are selected again on more rows.
 
     These are the active ones and, of the others, those of largest score statistic, up to `max_active` in all.
     """
