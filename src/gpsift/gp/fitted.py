@@ -186,9 +186,10 @@ class FittedGP(TextRepr, Serializable, Reference):
         return np.full(self.inputs.n_features, -np.inf) if sift is None else np.array(sift.slopes)
 
     def on_columns(self, columns: Sequence[int]) -> FittedGP | None:
-        if not isinstance(self.posterior, Posterior | Coupled) or self.inputs.X is None:
-            return None
         chosen = list(columns)
+        has_columns = isinstance(self.posterior, Posterior | Coupled)
+        if not has_columns or self.inputs.X is None:
+            return None
         posterior = replace(self.posterior, kernel=self.kernel.for_columns(chosen), Z=self.posterior.Z[:, chosen])
         return replace(
             self,
