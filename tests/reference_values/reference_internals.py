@@ -14,7 +14,7 @@ from gpsift._utils.rows import Rows
 from gpsift._utils.threads import blas_threads_for
 from gpsift.gp import quality
 from gpsift.gp.choose_inference import choose_inference, dense_engine
-from gpsift.gp.dask_data import standardised
+from gpsift.gp.data import standardise_rows
 from gpsift.gp.sparse import Sparse, search
 from gpsift.gp.sparse.engine import local_rows
 from gpsift.gp.sparse.search import engine_for
@@ -49,7 +49,7 @@ def evidence(model, fitted, X, y, size):
     rows = Rows(inputs, target, known, None if likelihood.has_closed_form else size)
     with blas_threads_for(len(target)):
         if isinstance(inference, Sparse):
-            engine = engine_for(likelihood).picking(local_rows(rows, inference), fitted.kernel, inference)
+            engine = engine_for(likelihood).of(local_rows(rows, inference), fitted.kernel, inference)
         else:
             engine = dense_engine(inference, likelihood, rows)
             engine.infer(fitted.kernel, likelihood)  # to all digits, from which the evidence starts
@@ -62,9 +62,9 @@ def distributed_evidence(model, fitted, X, y, noise_var=None, size=None):
     rows = read_collections(X, y, noise_var, size).read_as(
         n_columns=model.inference.m,
         chunk_bytes=2**20,
-        transform=partial(standardised, fitted.scaling),
+        transform=partial(standardise_rows, fitted.scaling),
     )
-    engine = engine_for(fitted.likelihood).picking(rows, fitted.kernel, model.inference)
+    engine = engine_for(fitted.likelihood).of(rows, fitted.kernel, model.inference)
     found = engine.evidence(fitted.kernel, fitted.likelihood)
     return found.value, found.gradient
 

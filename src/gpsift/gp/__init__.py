@@ -1,8 +1,8 @@
 """Our models: data in, a fitted Gaussian process out.
 
 `model.py` has `GP`, the description of a model and the steps of a fit. `fitted.py` has the result, `multiclass.py` the
-result for several classes and `drawn.py` the one with drawn hyperparameters. `data.py` holds the rows of a fit (in dask
-collections `dask_data.py`), `choose_inference.py` chooses the method of inference, `quality.py` is leave-one-out
+result for several classes and `drawn.py` the one with drawn hyperparameters. `data.py` holds the rows of a fit (in
+dask collections too), `choose_inference.py` chooses the method of inference, `quality.py` is leave-one-out
 cross-validation and `fitreport.py` the report of a fit. The folders are `hyperparameters`, how they are found,
 `inference`, posteriors with a matrix of all rows, and `sparse`, those without. Read `model.py` first.
 """

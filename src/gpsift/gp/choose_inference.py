@@ -23,7 +23,7 @@ from gpsift._utils.linalg import jittered_cholesky
 from gpsift._utils.rows import DOUBLE, Rows
 from gpsift._utils.threads import one_blas_thread
 from gpsift._utils.warnings import warn
-from gpsift.gp import inference as inference_room
+from gpsift.gp import inference as methods
 from gpsift.gp.inference import ExactInference
 from gpsift.gp.inference.base import InferenceMethod
 from gpsift.gp.inference.memory import MATRICES, available_bytes, device_bytes, refuse_too_large
@@ -42,7 +42,7 @@ LARGEST_QUICK = 2000
 
 
 def choose_inference(
-    asked: Inference, likelihood: Likelihood, n: int, *, samples: bool, beside: Array
+    requested: Inference, likelihood: Likelihood, n: int, *, samples: bool, beside: Array
 ) -> Dense | Sparse:
     """Return the requested inference, or that which suits likelihood and rows; refuse it if memory is too small.
 
@@ -54,12 +54,12 @@ def choose_inference(
             "A device is used with ML2(), MAP() or Fixed(...), not with NUTS(). Leave `device` out, or move X to the "
             "CPU."
         )
-    if isinstance(asked, Sparse) or asked == "sparse":
-        return sparse_choice(asked, likelihood, samples=samples)
-    chosen = likelihood.default_inference if asked == "auto" else asked
+    if isinstance(requested, Sparse) or requested == "sparse":
+        return sparse_choice(requested, likelihood, samples=samples)
+    chosen = likelihood.default_inference if requested == "auto" else requested
     may_be_sparse = likelihood.has_sparse_form and not samples
     largest = largest_exact(n, beside) if likelihood.has_closed_form else LARGEST_DENSE
-    if asked == "auto" and may_be_sparse and n > largest:
+    if requested == "auto" and may_be_sparse and n > largest:
         points, duration = f"{Sparse().m} inducing points", ""
         if likelihood.has_closed_form:
             points, duration = f"{points} or the rows near each block", f", in about {in_words(fit_seconds(n, beside))}"
@@ -79,9 +79,9 @@ def choose_inference(
     return chosen
 
 
-def sparse_choice(asked: Inference, likelihood: Likelihood, *, samples: bool) -> Sparse:
+def sparse_choice(requested: Inference, likelihood: Likelihood, *, samples: bool) -> Sparse:
     """Return the requested sparse inference; refuse it where the likelihood has none."""
-    chosen = asked if isinstance(asked, Sparse) else Sparse()
+    chosen = requested if isinstance(requested, Sparse) else Sparse()
     name = type(likelihood).__name__
     if not likelihood.has_sparse_form:
         raise ValueError(
@@ -108,7 +108,7 @@ def dense_engine(inference: str, likelihood: Likelihood, rows: Rows) -> Inferenc
     if likelihood.n_latent > 1:
         if inference == "ep":
             raise ValueError('Several classes are inferred by Laplace\'s method only; use "auto" or "laplace".')
-        return inference_room.SoftmaxInference(rows.X, y, likelihood)
+        return methods.SoftmaxInference(rows.X, y, likelihood)
     if likelihood.knows_noise:
         raise ValueError('Known noise for each observation needs `inference="exact"` (or "auto").')
     if inference == "ep":
@@ -117,8 +117,8 @@ def dense_engine(inference: str, likelihood: Likelihood, rows: Rows) -> Inferenc
                 f"Expectation propagation is offered for likelihoods without parameters of their own, not for {name}; "
                 'use "auto".'
             )
-        return inference_room.EPInference(rows.X, y, size)
-    return inference_room.LaplaceInference(rows.X, y, size)
+        return methods.EPInference(rows.X, y, size)
+    return methods.LaplaceInference(rows.X, y, size)
 
 
 # Rows of the matrix that is timed, and how often. A device is slow with small ones, and with the first one.

@@ -47,7 +47,7 @@ class DrawnGP(TextRepr, Serializable, Ensemble):
 
     @classmethod
     def of(cls, best: FittedGP, drawn: Sequence[tuple[Likelihood, InferenceResult]], draws: Draws) -> Self:
-        """From the model with the best hyperparameters and what was inferred with each of the draws."""
+        """Make the model of the one with the best hyperparameters and the posterior of each draw."""
         members = tuple(replace(best, likelihood=likelihood, inferred=inferred) for likelihood, inferred in drawn)
         pooled = cls(members=members, trace=draws.trace, diagnostics=draws.diagnostics, report=best.report)
         pooled.warn()
@@ -89,7 +89,7 @@ class DrawnGP(TextRepr, Serializable, Ensemble):
         return replace(self, trace=trace)
 
     def warn(self) -> None:
-        """Say aloud what is wrong with the chains, and what to do."""
+        """Warn of what is wrong with the chains, and say what to do."""
         from gpsift.gp.hyperparameters.nuts import advice  # with the sampler, not with the package
 
         for message in advice(dict(self.diagnostics)):
@@ -105,8 +105,8 @@ class DrawnGP(TextRepr, Serializable, Ensemble):
         )
 
 
-def inferred_for_draws(problem: Problem, draws: Draws) -> tuple[tuple[Likelihood, InferenceResult], ...]:
-    """Likelihood and posterior of every draw; matrices that can be made again are not kept."""
+def infer_draws(problem: Problem, draws: Draws) -> tuple[tuple[Likelihood, InferenceResult], ...]:
+    """Infer the posterior of every draw; matrices that can be made again are not kept."""
     found = []
     for log_params in draws.log_params:
         kernel, likelihood = problem.split(log_params)

@@ -43,15 +43,15 @@ class FitReport:
     constant_columns : tuple of str
     stepped_features : tuple of str
         Features of few values with a length-scale so short that the model takes the values for unrelated levels. Slopes
-        at the data then say nothing about the jumps between them.
+        at the data then do not show the jumps between them.
     inference_converged : bool
         Whether expectation propagation settled or Newton's method found the mode; True for exact inference.
     n_iterations : int
         Sweeps or steps that this took at the end of the fit.
     n_searched : int
-        How many hyperparameters of the kernel were estimated and have to be paid for, see `Quality`.
+        How many hyperparameters of the kernel count as estimated, see `Quality`.
     n_inducing : int
-        How many inducing points stand for the rows in sparse inference; 0 in any other, and by neighbours.
+        How many inducing points sparse inference has; 0 in any other, and by neighbours.
     n_blocks : int
         How many blocks of rows are each inferred by the rows nearest to them; 0 where none are.
     n_rows_searched : int

@@ -111,7 +111,7 @@ class FittedGP(TextRepr, Serializable, Reference):
     """A Gaussian process after `GP.fit`.
 
     After a fit to dask collections `inputs.X`, `y_train` and `size_train` are not here: the rows are where they were,
-    in `inputs.source`, and `rank` visits them there. The numbers of `quality` are then those of all rows, its arrays
+    in `inputs.source`, where `rank` finds them. The numbers of `quality` are then those of all rows, its arrays
     those of a sample of 10,000, named by ``quality.rows``. Where the noise of each row was given, `noise_var` is its
     mean.
 
@@ -221,8 +221,7 @@ class FittedGP(TextRepr, Serializable, Reference):
     def hyperparameters(self) -> Mapping[str, float]:
         """All hyperparameters by name, in the units of the model."""
         labels = [*self.kernel.param_labels(self.inputs.names), *((name, None) for name in self.likelihood.params)]
-        values = np.exp(np.concatenate([self.kernel.log_params, self.likelihood.log_params]))
-        return dict(zip(parameter_names(labels), values.tolist(), strict=True))
+        return dict(zip(parameter_names(labels), np.exp(self.log_params).tolist(), strict=True))
 
     @cached_property
     def quality(self) -> Quality:
@@ -278,8 +277,11 @@ class FittedGP(TextRepr, Serializable, Reference):
         points = self._read(X_new)
         size = read_size(self.likelihood, len(points), exposure=exposure, trials=trials)
         with blas_threads_for(self.n_rows):
-            response = self.at(points)
-            mean, var = response.latent_mean, response.latent_var
+            return self._predict(points, size)
+
+    def _predict(self, points: Points, size: np.ndarray) -> Prediction:
+        response = self.at(points)
+        mean, var = response.latent_mean, response.latent_var
         return Prediction(self._likelihood_in_units.predictive(mean, var, size), mean, var)
 
     def gradients(self, X_new: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -331,31 +333,26 @@ class FittedGP(TextRepr, Serializable, Reference):
         """Points in the units of the model, where its posterior lives."""
         return like(self.posterior.Z, self.scaling.inputs(X))
 
-    @property
-    def _sparsity(self) -> str:
-        if not self.inferred.is_sparse:
-            return ""
-        searched = self.report.n_rows_searched
-        exactly = f", hyperparameters found on {searched} rows" if searched else ""
-        return f", sparse {self.report.in_place_of_rows}{exactly}"
-
     def _read(self, X_new: Any) -> Points:
         values, names = read_features(X_new, name="X_new")
         self.inputs.check(names, values.shape[1])
         return self.inputs.points(values)
 
     def __repr__(self) -> str:
-        quality = self.quality
+        quality, report = self.quality, self.report
         terms = getattr(self.kernel, "terms", (self.kernel,))
+        sparse = f", sparse {report.in_place_of_rows}" if self.inferred.is_sparse else ""
+        if sparse and report.n_rows_searched:
+            sparse += f", hyperparameters found on {report.n_rows_searched} rows"
         lines = [
             f"{type(self).__name__} on {self.n_rows} rows and {self.inputs.n_features} features: "
-            f"{' + '.join(type(term).__name__ for term in terms)}{self._sparsity}",
+            f"{' + '.join(type(term).__name__ for term in terms)}{sparse}",
             f"  log marginal likelihood {self.log_marginal_likelihood:z.2f}, leave-one-out R2 {quality.loo_r2:z.3f}, "
             f"elpd {quality.elpd:z.1f} ({quality.elpd_diff:+z.1f} +- {quality.diff_se:z.1f} against no inputs)",
         ]
-        if not self.report.starts_agree:
+        if not report.starts_agree:
             lines.append(
-                f"  the {len(self.report.objectives)} starts of the search found different optima; the order of "
-                f"length-scales differs for {', '.join(self.report.moving_features[:6]) or 'no feature'}"
+                f"  the {len(report.objectives)} starts of the search found different optima; the order of "
+                f"length-scales differs for {', '.join(report.moving_features[:6]) or 'no feature'}"
             )
         return "\n".join(lines)

@@ -10,9 +10,8 @@ from typing import Any
 from gpsift._utils.validation import is_dask
 from gpsift.gp import sparse
 from gpsift.gp.choose_inference import INFERENCES, Inference, dense_engine
-from gpsift.gp.dask_data import ClusterData
-from gpsift.gp.data import LocalData, StandardisedData, TrainingData
-from gpsift.gp.drawn import DrawnGP, inferred_for_draws
+from gpsift.gp.data import ClusterData, LocalData, StandardisedData, TrainingData
+from gpsift.gp.drawn import DrawnGP, infer_draws
 from gpsift.gp.fitreport import FitReport, stepped_features
 from gpsift.gp.fitted import FittedGP
 from gpsift.gp.hyperparameters import MAP, Hyper, Problem, Sift
@@ -24,13 +23,8 @@ from gpsift.likelihoods import Likelihood, read_likelihood
 
 
 def default_kernel() -> Kernel:
-    """The model of the paper: squared exponential with a length-scale for each feature, plus a constant."""
+    """Return the kernel of the paper: squared exponential with a length-scale for each feature, plus a constant."""
     return SquaredExponential() + Constant()
-
-
-def default_hyper(kernel: Kernel) -> Hyper:
-    """Features are switched on one by one, if each of them has a length-scale; otherwise all are searched at once."""
-    return Sift() if kernel.lengthscales and kernel.switches_features else MAP()
 
 
 @dataclass(frozen=True)
@@ -43,7 +37,7 @@ class GP:
         Squared exponential with one length-scale for each feature plus a constant by default. Its values are where the
         search for hyperparameters starts, for inputs and target of unit scale.
     hyper : Hyper, optional
-        `Sift()` by default: features are switched on one by one, and those that do not pay for themselves stay off.
+        `Sift()` by default: features are activated one by one, and those that gain less than a penalty stay inactive.
         `MAP()` and `ML2()` search the hyperparameters of all features at once, with a prior (the default of kernels
         whose features share a length-scale) and without; `NUTS()` draws them; `Fixed(...)` gives them.
     standardize : bool
@@ -83,8 +77,11 @@ class GP:
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Kernel):
             raise TypeError(f"`kernel` must be a kernel such as SquaredExponential(), got {self.kernel!r}.")
-        if self.hyper is None:
-            object.__setattr__(self, "hyper", default_hyper(self.kernel))
+        if (
+            self.hyper is None
+        ):  # activate features one by one if each of them has a length-scale, else search all at once
+            stepwise = self.kernel.lengthscales and self.kernel.switches_features
+            object.__setattr__(self, "hyper", Sift() if stepwise else MAP())
         if not isinstance(self.hyper, Hyper):
             raise TypeError(f"`hyper` must be ML2(), MAP(), Sift(), NUTS() or Fixed(...), got {self.hyper!r}.")
         read_likelihood(self.likelihood)
@@ -110,8 +107,8 @@ class GP:
         Parameters
         ----------
         X : array or data frame (n, p)
-            Of dask too, with y and all else that has an entry for each row: their partitions are visited where they
-            are, and inference is sparse.
+            Of dask too, with y and all else that has an entry for each row: their partitions stay where they are, and
+            inference is sparse.
         y : array (n,)
         noise_var : array (n,) or float, optional
             Known variance of the noise of each observation, in squared units of y; Gaussian noise only. By default one
@@ -144,19 +141,18 @@ class GP:
     ) -> FittedGP | DrawnGP:
         """Fit the rows, whether they are in memory or in dask collections."""
         inference = data.choose(self.inference, likelihood, samples=self.hyper.samples)
-        likelihood = data.checked(likelihood)
-        scaling = data.scaling(likelihood, standardize=self.standardize)
-        kernel, likelihood = self.hyper.prepare(self.kernel, data.with_noise(likelihood, scaling))
-        rows = data.standardised(scaling, likelihood, inference)
+        likelihood, scaling = data.prepare(likelihood, standardize=self.standardize)
+        kernel, likelihood = self.hyper.prepare(self.kernel, likelihood)
+        rows = data.standardise(scaling, likelihood, inference)
         with data.threads(inference):
-            problem = posed(kernel.for_features(data.n_features), likelihood, rows, inference, data.names)
+            problem = pose(kernel.for_features(data.n_features), likelihood, rows, inference, data.names)
             problem = with_warm_start(problem, known, ceiling)
             if isinstance(inference, Sparse):  # the problem then has the inducing points that go with the estimate
                 estimate, problem = sparse.search_hyperparameters(self.hyper, problem)
             else:
                 estimate = self.hyper.estimate(problem)
-            inferred, kept = data.answer(problem, estimate, scaling, inference)
-            drawn = () if estimate.draws is None else inferred_for_draws(problem, estimate.draws)
+            inferred, kept = data.infer(problem, estimate, scaling, inference)
+            drawn = () if estimate.draws is None else infer_draws(problem, estimate.draws)
         kernel, likelihood = problem.split(estimate.log_params)
         stepped = stepped_features(rows.levels, kernel, data.names)
         report = FitReport.of(estimate, inferred, tuple(compress(data.names, data.constant)), stepped)
@@ -170,7 +166,7 @@ class GP:
             sparse_choice=inference if isinstance(inference, Sparse) else None,
             **kept._asdict(),
         )
-        _ = fitted.quality  # now, while the factor is warm: every ranking asks for it
+        _ = fitted.quality  # every ranking needs it, and now the factor is in memory
         return fitted if estimate.draws is None else DrawnGP.of(fitted, drawn, estimate.draws)
 
 
@@ -183,12 +179,12 @@ def fitted_class(likelihood: Likelihood) -> type[FittedGP]:
     return FittedMulticlass
 
 
-def posed(
+def pose(
     kernel: Kernel, likelihood: Likelihood, rows: StandardisedData, inference: Inference, names: tuple[str, ...]
 ) -> Problem[Any]:
     """Return the problem of maximising the evidence over the hyperparameters."""
     if isinstance(inference, Sparse):
-        engine: InferenceMethod = sparse.engine_for(likelihood).picking(rows.source, kernel, inference)
+        engine: InferenceMethod = sparse.engine_for(likelihood).of(rows.source, kernel, inference)
     else:
         engine = dense_engine(inference, likelihood, rows.source.sample(rows.source.n, seed=0))
     return Problem(kernel, likelihood, rows.X, rows.y, engine, names)

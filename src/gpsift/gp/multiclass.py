@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg import helmert
 
-from gpsift._utils.threads import blas_threads_for
 from gpsift.gp.fitted import FittedGP, Prediction
 from gpsift.gp.inference.softmax_posterior import SoftmaxPosterior, SoftmaxPosteriorAt
-from gpsift.likelihoods import Softmax, read_size
+from gpsift.likelihoods import Softmax
 from gpsift.likelihoods.distributions import Distribution, Gaussian, MultivariateNormal
 from gpsift.likelihoods.softmax import SoftmaxMixture
 from gpsift.reference.affine import Affine
@@ -21,9 +19,6 @@ from gpsift.reference.base import DrawRequest, DrawResult, PlacedPosterior, Refe
 from gpsift.reference.inputs import Inputs, Points
 from gpsift.reference.posterior import Posterior
 from gpsift.reference.response import GPResponse, OneClassResponse
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,13 +44,9 @@ class FittedMulticlass(FittedGP):
         """The latent function of each class, less the average of all: "class 0", "class 1" and so on."""
         return {f"class {c}": ClassFunction(self, c) for c in range(self.n_classes)}
 
-    def predict(self, X_new: Any, *, exposure: Any = None, trials: Any = None) -> Prediction:
-        """Probabilities of the classes at new points, averaged over the latent functions; classes have no sizes."""
-        points = self._read(X_new)
-        size = read_size(self.likelihood, len(points), exposure=exposure, trials=trials)
-        with blas_threads_for(self.y_train.size):
-            latent = self._latent_at(points)
-            mean, cov = latent.mean, latent.cov
+    def _predict(self, points: Points, size: np.ndarray) -> Prediction:
+        latent = self._latent_at(points)
+        mean, cov = latent.mean, latent.cov
         normal = MultivariateNormal(mean, cov)
         return Prediction(self.likelihood.predictive(mean, cov, size), mean, normal.var, normal)
 
@@ -104,11 +95,11 @@ class ClassFunction(Reference):
     def open_columns(self) -> tuple[int, ...]:
         return self.model.open_columns
 
-    def map_draws(self, of: Callable[[Reference], T], asked: DrawRequest[T]) -> DrawResult[T]:
+    def map_draws(self, function: Callable[[Reference], T], request: DrawRequest[T]) -> DrawResult[T]:
         def of_class(each: Reference) -> T:
-            return of(replace(self, model=each))  # type: ignore[arg-type]
+            return function(replace(self, model=each))  # type: ignore[arg-type]
 
-        return self.model.map_draws(of_class, asked)
+        return self.model.map_draws(of_class, request)
 
     def at(self, points: Points) -> ClassResponse:
         scaling = self.model.scaling
@@ -171,7 +162,7 @@ class MulticlassResponse(Response):
 
     @property
     def latent_mean(self) -> np.ndarray:
-        """Without what all classes share, (n, C)."""
+        """Latent means less the mean of all classes, (n, C)."""
         mean = self._latent.mean
         return mean - mean.mean(axis=1, keepdims=True)
 
@@ -202,7 +193,7 @@ class MulticlassResponse(Response):
         return self._latent.step(j, delta / self._scaling.x_scale[j])
 
     def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
-        """Latent means without what all classes share, (n, q, C)."""
+        """Latent means less the mean of all classes, (n, q, C)."""
         x_center, x_scale = self._scaling.x_center[j], self._scaling.x_scale[j]
         means = self._latent.section(j, (base - x_center) / x_scale, offset / x_scale)
         return means - means.mean(axis=2, keepdims=True)

@@ -54,8 +54,8 @@ class Quality(TextRepr):
         Log evidence of the model, or the highest bound of it that was seen for a sparse one, less the log likelihood
         of the one without inputs.
     n_searched : int
-        How many hyperparameters of the kernel were estimated and have to be paid for: with a prior, those that the data
-        have pulled away from it, at the price of having been chosen among all.
+        How many hyperparameters of the kernel count as estimated: with a prior, those that the data have pulled away
+        from it, and more for having been chosen among all.
     pit : array (n,)
         P(Y_i <= y_i given all others), the middle of the jump for counts and classes; uniform if the model is
         calibrated.
@@ -114,18 +114,18 @@ class Quality(TextRepr):
     def explains(self) -> bool:
         """Whether the inputs help: `elpd_diff` above 0, and `evidence_gain` above `n_searched`.
 
-        Leave-one-out keeps the hyperparameters, which may have been fitted to noise; one nat of evidence for each of
-        them is what Akaike's criterion asks. On pure noise (80 data sets, n = 40 to 200, p = 3 to 12, maximum
+        Leave-one-out keeps the hyperparameters, which may have been fitted to noise; Akaike's criterion subtracts one
+        nat of evidence for each of them. On pure noise (80 data sets, n = 40 to 200, p = 3 to 12, maximum
         likelihood) all but two fits fail this, where `elpd_diff` alone is positive for nearly all; with the priors of
         `MAP()` all but one of 60 (n = 50 and 100, p = 3 to 200).
         """
         return self.elpd_diff > 0 and (self.n_searched == 0 or self.evidence_gain > self.n_searched)
 
     def explains_as_chosen(self, n_features: int, n_all: int) -> bool:
-        """Whether the inputs help if they were chosen by looking at the target: the choice is paid for, too.
+        """Whether the inputs help although they were chosen by the target.
 
-        There are `n_all` over `n_features` ways to choose; the logarithm of their number is what the best of as many
-        fits to noise may gain.
+        There are `n_all` over `n_features` ways to choose. The best of as many fits to noise may gain the logarithm of
+        their number, which is subtracted from the evidence.
         """
         ways = float(gammaln(n_all + 1) - gammaln(n_features + 1) - gammaln(n_all - n_features + 1))
         return self.explains and (self.n_searched == 0 or self.evidence_gain > self.n_searched + ways)
@@ -209,7 +209,7 @@ def overfit_check(quality: Quality, noise_share: float) -> Missed | None:
     """Check a fit for too little noise: a negligible share of the target's variance, yet large left-out errors.
 
     The noise is then below `NEGLIGIBLE_NOISE` of the squared error, and the inputs explain nothing, or less than half
-    of the variance. Where so little of the function is known, noise cannot be told from it. None for any other fit.
+    of the variance. Where so little of the function is known, noise cannot be told from it. None otherwise.
     """
     error_share = 1.0 - quality.loo_r2
     if noise_share >= NEGLIGIBLE_NOISE * error_share or (quality.explains and error_share <= 0.5):
@@ -222,14 +222,18 @@ def model_without_inputs(y: np.ndarray, size: np.ndarray, likelihood: Likelihood
     known = likelihood.level_fit(y, size)
     if known is not None:
         return known
-    return best_level(likelihood, likelihood.level_start(y, size), lambda *model: level_sums(y, size, *model))
+    rows = Rows(y[:, None], y, None, size)
+    return best_level(likelihood, likelihood.level_start(y, size), lambda sums: sums(rows))
 
 
-def best_level(likelihood: Likelihood, start: float, sums: Callable[[Likelihood, float], LevelSums]) -> WithoutInputs:
-    """Find the best model without inputs from the sums of all observations, wherever they are."""
+def best_level(
+    likelihood: Likelihood, start: float, map_reduce: Callable[[Callable[[Rows], LevelSums]], LevelSums]
+) -> WithoutInputs:
+    """Find the best model without inputs from the sums of all rows, wherever they are."""
 
     def negative(theta: np.ndarray) -> tuple[float, np.ndarray]:
-        found = sums(likelihood.with_log_params(theta[1:]), float(theta[0]))
+        model = likelihood.with_log_params(theta[1:]), float(theta[0])
+        found = map_reduce(partial(level_sums, *model))
         return -found.log_density / found.n, -found.gradient / found.n
 
     bounds = [(None, None), *((-10.0, 15.0) for _ in likelihood.params)]
@@ -247,8 +251,9 @@ class LevelSums(Totals):
     gradient: np.ndarray
 
 
-def level_sums(y: np.ndarray, size: np.ndarray, likelihood: Likelihood, level: float) -> LevelSums:
-    """Return the log density of observations that share a latent value, with its gradient."""
+def level_sums(likelihood: Likelihood, level: float, rows: Rows) -> LevelSums:
+    """Return the log density of rows that share a latent value, with its gradient."""
+    y, size = rows.observed()
     f = np.full(y.shape, level)
     slopes = [likelihood.derivatives(y, f, size).first]
     slopes += [each.log_density for each in likelihood.log_param_derivatives(y, f, size)]
@@ -277,7 +282,7 @@ class StreamingLeaveOneOut:
     ) -> tuple[SampledQuality, InputMoments]:
         """The leave-one-out sheet in the user's units, and the moments."""
         n = source.n
-        found = source.map_reduce(partial(leave_one_out_sums, self))
+        found = source.map_reduce(self.sums)
         kept = np.sort(np.random.default_rng(seed).choice(n, size=min(KEPT_ROWS, n), replace=False))
         arrays = self.left_out(source.take(kept))
         evidence = log_evidence - n * np.log(self.scaling.y_scale)
@@ -316,6 +321,22 @@ class StreamingLeaveOneOut:
         y, size = rows.observed()
         return self.scaling.y_center + self.scaling.y_scale * y, size
 
+    def sums(self, rows: Rows) -> LeaveOneOutSums:
+        """Return the sums of a chunk."""
+        found, scaling = self.left_out(rows), self.scaling
+        (y, size), (likelihood, level) = self.observed(rows), self.without_inputs
+        level_mean, _ = likelihood.conditional_moments(np.full(y.shape, level), size)
+        # In the units of the model a constant feature is 0 and has no spread; the others keep their correlations.
+        center = scaling.inputs(self.mean[None])[0]
+        return LeaveOneOutSums(
+            squared_error=float(np.sum((y - found.loo_mean) ** 2)),
+            squared_error_empty=float(np.sum((y - level_mean) ** 2)),
+            lpd=found.elpd,
+            lpd_empty=found.elpd_empty,
+            difference=cluster.Spread.of(found.lpd - found.lpd_empty),
+            cloud=cluster.cloud(center, self.sd / scaling.x_scale, rows.X),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class LeaveOneOutSums(Totals):
@@ -329,23 +350,6 @@ class LeaveOneOutSums(Totals):
     cloud: cluster.Cloud
 
 
-def leave_one_out_sums(last: StreamingLeaveOneOut, rows: Rows) -> LeaveOneOutSums:
-    """The visit of a chunk in the last pass."""
-    found, scaling = last.left_out(rows), last.scaling
-    (y, size), (likelihood, level) = last.observed(rows), last.without_inputs
-    level_mean, _ = likelihood.conditional_moments(np.full(y.shape, level), size)
-    # In the units of the model a constant feature is 0 and has no spread; the others keep their correlations.
-    center = scaling.inputs(last.mean[None])[0]
-    return LeaveOneOutSums(
-        squared_error=float(np.sum((y - found.loo_mean) ** 2)),
-        squared_error_empty=float(np.sum((y - level_mean) ** 2)),
-        lpd=found.elpd,
-        lpd_empty=found.elpd_empty,
-        difference=cluster.Spread.of(found.lpd - found.lpd_empty),
-        cloud=cluster.cloud(center, last.sd / scaling.x_scale, rows.X),
-    )
-
-
 def without_inputs(
     source: cluster.ClusterRows, likelihood: Likelihood, mean: float, sd: float, seed: int
 ) -> WithoutInputs:
@@ -353,9 +357,4 @@ def without_inputs(
     if likelihood.has_closed_form:
         return likelihood.with_noise_var(sd**2), mean
     level = likelihood.level_start(*source.sample(KEPT_ROWS, seed).observed())
-    return best_level(likelihood, level, lambda *model: source.map_reduce(partial(level_visit, *model)))
-
-
-def level_visit(likelihood: Likelihood, level: float, rows: Rows) -> LevelSums:
-    """Return `level_sums` of a chunk of rows."""
-    return level_sums(*rows.observed(), likelihood, level)
+    return best_level(likelihood, level, source.map_reduce)

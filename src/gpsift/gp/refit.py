@@ -3,7 +3,7 @@
 `map_draws` makes the models that intervals of scores need. Their hyperparameters are drawn from a Laplace approximation
 around the mode of the evidence that the fit ended with, and weighted by Pareto-smoothed importance sampling. For a
 sparse model that evidence is the bound, or Vecchia's evidence, of some rows, and each posterior is the model's own kind
-of all rows. What stands for the rows stays: inducing points, or the nearest rows of each block for the evidence.
+of all rows. The inducing points stay, or the nearest rows of each block for the evidence.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gpsift._utils.arrays import like, to_numpy
+from gpsift._utils.arrays import Array, like, to_numpy
 from gpsift._utils.linalg import NotPositiveDefinite
 from gpsift._utils.progress import track
 from gpsift._utils.rows import Rows
@@ -22,7 +22,6 @@ from gpsift._utils.threads import blas_threads_for, one_blas_thread
 from gpsift.gp import sparse
 from gpsift.gp.choose_inference import dense_engine
 from gpsift.gp.hyperparameters.problem import Problem
-from gpsift.gp.inference import InferenceResult
 from gpsift.gp.sparse import Sparse, vecchia
 from gpsift.likelihoods import Likelihood
 from gpsift.reference.base import DrawRequest, DrawResult, MissingCapability, Reference, T
@@ -39,10 +38,9 @@ def condition_on(model: FittedModel, X: np.ndarray, y: np.ndarray, size: np.ndar
     Inference is dense. Where the noise of each row was given, the other rows have its mean.
     """
     likelihood = model.likelihood.of_new_rows
-    inputs = like(model.posterior.Z, model.scaling.inputs(X))
-    target = like(inputs, model.scaling.target(y))
     inference = likelihood.default_inference if model.inferred.is_sparse else model.inference
-    engine = dense_engine(inference, likelihood, Rows(inputs, target, None, _size_if_needed(likelihood, size)))
+    inputs = like(model.posterior.Z, model.scaling.inputs(X))
+    engine = dense_engine(inference, likelihood, _dense_rows(likelihood, inputs, model.scaling.target(y), size))
     return replace(
         model,
         likelihood=likelihood,
@@ -57,57 +55,40 @@ def condition_on(model: FittedModel, X: np.ndarray, y: np.ndarray, size: np.ndar
 
 
 def map_draws(model: FittedModel, function: Callable[[Reference], T], request: DrawRequest[T]) -> DrawResult[T]:
-    """Call `function` with models of the open columns whose hyperparameters are drawn, see `Reference.map_draws`."""
-    smaller, problem = open_problem(model)
-    is_sparse = model.inferred.is_sparse
-    if is_sparse:
-        request = replace(request, n=min(request.n, SPARSE_DRAWS), n_unscored=0)
-
-    def value_of(likelihood: Likelihood, inferred: InferenceResult) -> T:
-        return function(replace(smaller, likelihood=likelihood, inferred=inferred))
-
-    with one_blas_thread() if is_sparse else blas_threads_for(model.n_rows):
-        return values_of_draws(problem, value_of, request, n_starts=1 if is_sparse else None)
-
-
-def values_of_draws(
-    problem: Problem[Any],
-    value_of: Callable[[Likelihood, InferenceResult], T],
-    request: DrawRequest[T],
-    n_starts: int | None,
-) -> DrawResult[T]:
-    """Return the value of a likelihood and a posterior at each draw around the hyperparameters of a problem.
+    """Call `function` with models of the open columns whose hyperparameters are drawn, see `Reference.map_draws`.
 
     Draws whose covariance matrix has no Cholesky factor are passed over.
     """
     from gpsift._utils.pareto import pareto_shape
     from gpsift.gp.hyperparameters.laplace_approximation import LaplaceApproximation
 
-    approximation = LaplaceApproximation.fit(problem, problem.log_params, n_starts=n_starts)
-    drawn = approximation.sample(request.n + request.n_unscored, request.seed)
+    smaller, problem = open_problem(model)
+    is_sparse = model.inferred.is_sparse
+    if is_sparse:
+        request = replace(request, n=min(request.n, SPARSE_DRAWS), n_unscored=0)
     values: list[T] = []
     log_ratios: list[float] = []
     used: list[int] = []
     stopped = False
-    for number, draw in enumerate(track(approximation.at(drawn[: request.n]), request.n)):
-        kernel, likelihood = problem.split(draw.log_params)
-        try:
-            inferred = problem.engine.infer_at_training_points(kernel, likelihood)
-        except NotPositiveDefinite:
-            continue
-        log_ratios.append(inferred.log_evidence + draw.log_ratio)
-        used.append(number)
-        values.append(value_of(likelihood, inferred))
-        if stopped := request.is_enough(drawn[used], values):
-            break
+    with one_blas_thread() if is_sparse else blas_threads_for(model.n_rows):
+        approximation = LaplaceApproximation.fit(problem, problem.log_params, n_starts=1 if is_sparse else None)
+        drawn = approximation.sample(request.n + request.n_unscored, request.seed)
+        for number, draw in enumerate(track(approximation.at(drawn[: request.n]), request.n)):
+            kernel, likelihood = problem.split(draw.log_params)
+            try:
+                inferred = problem.engine.infer_at_training_points(kernel, likelihood)
+            except NotPositiveDefinite:
+                continue
+            log_ratios.append(inferred.log_evidence + draw.log_ratio)
+            used.append(number)
+            values.append(function(replace(smaller, likelihood=likelihood, inferred=inferred)))
+            if stopped := request.is_enough(drawn[used], values):
+                break
     return DrawResult(values, pareto_shape(np.array(log_ratios)), drawn[used], drawn[number + 1 :], stopped)
 
 
 def open_problem(model: FittedModel) -> tuple[FittedModel, Problem[Any]]:
-    """Return the model of the open columns, and the problem whose evidence its hyperparameters maximise.
-
-    All of the smaller model but its likelihood and posterior holds for every draw.
-    """
+    """Return the model of the open columns, and the problem whose evidence its hyperparameters maximise."""
     columns = list(model.open_columns)
     if not model.inferred.is_sparse:
         smaller = model.on_columns(columns)
@@ -140,10 +121,9 @@ def open_problem(model: FittedModel) -> tuple[FittedModel, Problem[Any]]:
 def dense_problem(model: FittedModel) -> Problem[Any]:
     """Return the problem that the hyperparameters of a model with dense inference solve."""
     X, y = model.posterior.Z, model.scaling.target(model.y_train)
-    rows = Rows(X, like(X, y), None, _size_if_needed(model.likelihood, model.size_train))
-    engine = dense_engine(model.inference, model.likelihood, rows)
+    engine = dense_engine(model.inference, model.likelihood, _dense_rows(model.likelihood, X, y, model.size_train))
     return Problem(model.kernel, model.likelihood, to_numpy(X), y, engine, model.inputs.names)
 
 
-def _size_if_needed(likelihood: Likelihood, size: np.ndarray) -> np.ndarray | None:
-    return None if likelihood.has_closed_form else size
+def _dense_rows(likelihood: Likelihood, X: Array, y: np.ndarray, size: np.ndarray) -> Rows:
+    return Rows(X, like(X, y), None, None if likelihood.has_closed_form else size)

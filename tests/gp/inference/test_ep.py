@@ -272,7 +272,7 @@ def test_status_says_when_the_sweeps_did_not_settle(monkeypatch):
     assert not inferred.converged
     assert inferred.n_iterations == 3
     # A state that did not settle is no place to start from.
-    assert engine._warm_start.last is None
+    assert engine.warm_start.last is None
 
 
 def strong_signal(signal_var):
@@ -285,8 +285,8 @@ def strong_signal(signal_var):
 @pytest.mark.parametrize(
     ("signal_var", "name", "without"),
     [
-        (1e4, "_extrapolated", lambda trail, _, share: trail[-1].sites.toward(trail[-1].moved, share)),
-        (1.0, "_State.followed", lambda _, moved: moved),
+        (1e4, "extrapolate", lambda trail, _, share: trail[-1].sites.toward(trail[-1].moved, share)),
+        (1.0, "EPResult.follow", lambda _, moved: moved),
     ],
     ids=["extrapolated", "followed by the means"],
 )
@@ -326,7 +326,7 @@ def repeated_rows():
     y = (rng.uniform(size=150) < ndtr(2.0 * np.sin(5.0 * X[:, 0]))).astype(float)
     smooth = EPInference(X, y, np.ones(150))
     smooth.infer(SquaredExponential(np.array([1.0]), 10.0), Probit())
-    return X, y, smooth._warm_start.last
+    return X, y, smooth.warm_start.last
 
 
 @pytest.mark.parametrize("signal_var", [1e3, 1e5])

@@ -368,7 +368,7 @@ def test_status_says_when_newton_did_not_arrive(monkeypatch):
     engine = LaplaceInference(X, y, size)
     assert not engine.infer(KERNEL, likelihood).converged
     # A state that did not settle is no place to start from.
-    assert engine._warm_start.last is None
+    assert engine.warm_start.last is None
 
 
 def test_a_last_mode_that_is_far_off_is_forgotten():

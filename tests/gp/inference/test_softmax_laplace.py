@@ -314,12 +314,12 @@ def test_warm_engine_gives_the_answers_of_a_cold_one():
         first, second = warm.evidence(kernel, Softmax(C)), cold.evidence(kernel, Softmax(C))
         assert_allclose(first.value, second.value, rtol=1e-9)
         assert_allclose(first.gradient, second.gradient, rtol=1e-6, atol=1e-7)
-    assert warm._warm_start.last is not None
+    assert warm.warm_start.last is not None
     fresh = warm.stateless()
     for engine in (cold, fresh):
         before = engine.evidence(KERNEL, Softmax(C)).value
         engine.evidence(Matern52(np.array([0.2, 0.3]), 9.0), Softmax(C))
-        assert engine._warm_start.last is None
+        assert engine.warm_start.last is None
         assert engine.evidence(KERNEL, Softmax(C)).value == before
 
 
@@ -357,7 +357,7 @@ def test_status_says_when_newton_did_not_arrive(monkeypatch):
     engine = SoftmaxInference(X, LABELS, Softmax(C))
     assert not engine.infer(KERNEL, Softmax(C)).converged
     # A state that did not settle is no place to start from.
-    assert engine._warm_start.last is None
+    assert engine.warm_start.last is None
 
 
 def test_steps_that_lead_down_are_halved():

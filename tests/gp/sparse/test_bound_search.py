@@ -34,7 +34,7 @@ def watched(monkeypatch, name):
 
 
 def score(answer):
-    return answer.problem.engine.scored(*answer.problem.split(answer.estimate.log_params))
+    return answer.problem.engine.score(*answer.problem.split(answer.estimate.log_params))
 
 
 @pytest.fixture(scope="module")
@@ -316,9 +316,9 @@ def test_some_rows_stand_for_very_many_by_neighbours(monkeypatch):
 def test_where_rows_are_many_fewer_are_near_a_block(monkeypatch):
     inputs, y = waves(1000)
     model = gs.GP(inference=gs.Sparse(m=10), hyper=gs.Fixed(lengthscale=0.5, noise_var=0.02))
-    monkeypatch.setattr("gpsift.gp.sparse.vecchia.block_inference.NEAR_ROWS", {0: 300, 1001: 200})
+    monkeypatch.setattr("gpsift.gp.sparse.vecchia.block_posterior.NEAR_ROWS", {0: 300, 1001: 200})
     few = model.fit(inputs, y)
-    monkeypatch.setattr("gpsift.gp.sparse.vecchia.block_inference.NEAR_ROWS", {0: 300, 1000: 200})
+    monkeypatch.setattr("gpsift.gp.sparse.vecchia.block_posterior.NEAR_ROWS", {0: 300, 1000: 200})
     many = model.fit(inputs, y)
     assert few.posterior.near.shape == (16, 300)  # blocks of at most a third
     assert many.posterior.near.shape == (16, 200)

@@ -48,7 +48,7 @@ def test_draws_of_a_model_that_loses_nothing_are_those_of_exact_inference(choice
 
 @pytest.mark.parametrize("choice", [ALL_POINTS, ALL_NEAR], ids=["points", "neighbours"])
 def test_the_bound_of_a_sample_is_that_of_the_rows_that_it_was_found_on(choice, monkeypatch):
-    for place in ("search", "interval_engine"):
+    for place in ("search", "bound"):
         monkeypatch.setattr(f"gpsift.gp.sparse.{place}.SAMPLE_ROWS", 60)
     monkeypatch.setattr("gpsift.gp.sparse.search.SparseSearch.candidates", lambda self: [self.maximise_bound()])
     sparse = gs.GP(hyper=gs.ML2(), inference=choice).fit(*table())

@@ -10,7 +10,7 @@ from optional import need
 
 import gpsift as gs
 from gpsift._utils.rows import LocalRows, Rows
-from gpsift.gp.dask_data import standardised
+from gpsift.gp.data import standardise_rows
 from gpsift.gp.sparse.bound import bound_evidence, bound_model, site_sums
 from gpsift.reference.dask.rows import read_collections
 from gpsift.relevance import points as points_module
@@ -40,7 +40,7 @@ def process(rows):
 
 
 def test_statistics_objective_and_gradient_are_those_of_one_process(client, table, divided, here):
-    scaled = partial(standardised, here.scaling)
+    scaled = partial(standardise_rows, here.scaling)
     local = LocalRows(scaled(Rows(*table)), M)
     there = read_collections(*divided(*table)).read_as(n_columns=M, chunk_bytes=8 * M * 64, transform=scaled)
     (visited_by,) = there.map_concat(process)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -21,15 +21,6 @@ from gpsift.likelihoods import Likelihood
 from gpsift.reference.posterior import LEAST_PRECISION
 
 LOG_2PI = math.log(2.0 * math.pi)
-
-
-class LatentPosterior(Protocol):
-    """The members that every posterior of latent functions has, `gpsift.reference.posterior.Posterior` among them."""
-
-    @property
-    def kernel(self) -> Kernel: ...
-    def at(self, X: Array) -> Any: ...
-    def covariance(self, X: Array) -> Array: ...
 
 
 @dataclass(frozen=True)
@@ -44,6 +35,10 @@ class Evidence:
     gradient: np.ndarray
     jitter: float
 
+    def without_noise(self) -> Evidence:
+        """Return the evidence of observations whose noise is known, which has no derivative by a shared one."""
+        return Evidence(self.value, self.gradient[:-1], self.jitter)
+
 
 LogParamsEvidence = Callable[[np.ndarray], Evidence]
 
@@ -52,7 +47,7 @@ LogParamsEvidence = Callable[[np.ndarray], Evidence]
 class InferenceResult:
     """A posterior, its evidence, and the latent moments at each point without its own observation."""
 
-    posterior: LatentPosterior
+    posterior: Any  # a `Posterior`, `SoftmaxPosterior` or `BlockPosterior`
     log_evidence: float
     # Latent moments at each point given all other observations, (n,); (n, C) and (n, C, C) for C classes.
     cavity_mean: np.ndarray
@@ -147,44 +142,69 @@ class DenseInference(InferenceMethod):
         return self
 
 
+@dataclass(eq=False)
 class WarmStart:
     """The end of the last iteration, where the next one starts; methods on other columns of the rows share it."""
 
-    def __init__(self, last: Any = None):
-        self.last = last
+    last: Any = None
 
 
+@dataclass(frozen=True, eq=False)
 class IteratedInference(DenseInference):
-    """Inference of one latent function by iteration; each starts at the end of the last one if `warm`."""
+    """Inference by iteration, which starts at the end of the last one if `warm`."""
 
-    TOLERANCE: ClassVar[float]
+    X: np.ndarray
+    y: np.ndarray
+    warm: bool = field(default=True, kw_only=True)
+    warm_start: WarmStart = field(default_factory=WarmStart, kw_only=True)
+    tolerance: float = field(kw_only=True)
+
     LOW_PRECISION: ClassVar[float]  # the tolerance of `low_precision`
+    VALUE_ALONE: ClassVar[float]  # the evidence without its gradient has this times the tolerance
 
-    def __init__(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        size: np.ndarray,
-        *,
-        warm: bool = True,
-        warm_start: WarmStart | None = None,
-        tolerance: float | None = None,
-    ):
-        self.X, self.y, self.size, self.warm = X, y, size, warm
-        self.tolerance = self.TOLERANCE if tolerance is None else tolerance
-        self._warm_start = warm_start or WarmStart()
+    @abstractmethod
+    def _run(self, K: np.ndarray, likelihood: Likelihood, tolerance: float) -> Any:
+        """Iterate to the posterior under the prior covariance K; the result has weights and a log evidence."""
+
+    @abstractmethod
+    def _gradient(self, result: Any, likelihood: Likelihood) -> tuple[np.ndarray, np.ndarray]:
+        """Return G with dL = sum(G o dK), and the gradient for the log parameters of the likelihood."""
+
+    def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
+        pairs = kernel.between(self.X, self.X)
+        result = self._run(pairs.K, likelihood, self.tolerance)
+        G, by_param = self._gradient(result, likelihood)
+        return Evidence(result.log_evidence, np.append(pairs.log_gradient(G), by_param), 0.0)
+
+    def log_evidence(self, kernel: Kernel, likelihood: Likelihood) -> float:
+        K = kernel.between(self.X, self.X).K
+        return self._run(K, likelihood, self.VALUE_ALONE * self.tolerance).log_evidence
+
+    def slope(self, kernel: Kernel, likelihood: Likelihood) -> Slope:
+        result = self._run(kernel.between(self.X, self.X).K, likelihood, self.tolerance)
+        return Slope(self._gradient(result, likelihood)[0], result.weights)
 
     def on_columns(self, columns: Sequence[int]) -> Self:
-        X = take_columns(self.X, columns)
-        return type(self)(X, self.y, self.size, warm=self.warm, warm_start=self._warm_start, tolerance=self.tolerance)
+        return replace(self, X=take_columns(self.X, columns))
 
     def on_rows(self, rows: np.ndarray) -> Self:
-        return type(self)(self.X[rows], self.y[rows], self.size[rows], warm=self.warm, tolerance=self.tolerance)
+        return replace(self, X=self.X[rows], y=self.y[rows], warm_start=WarmStart())
 
     def low_precision(self) -> Self:
-        return type(self)(
-            self.X, self.y, self.size, warm_start=WarmStart(self._warm_start.last), tolerance=self.LOW_PRECISION
-        )
+        return replace(self, warm=True, warm_start=WarmStart(self.warm_start.last), tolerance=self.LOW_PRECISION)
+
+    def stateless(self) -> Self:
+        return replace(self, warm=False, warm_start=WarmStart())
+
+
+@dataclass(frozen=True, eq=False)
+class SingleLatentInference(IteratedInference):
+    """Iterated inference of one latent function, from targets with trials or exposures."""
+
+    size: np.ndarray
+
+    def on_rows(self, rows: np.ndarray) -> Self:
+        return replace(super().on_rows(rows), size=self.size[rows])
 
 
 def site_var(K: np.ndarray, precision: np.ndarray) -> np.ndarray | None:

@@ -2,7 +2,7 @@ r"""Expectation propagation: each likelihood term replaced by a normal site, all
 
 Site i has precision tau_i and natural mean nu_i. With D = diag(1 / tau) and targets t = nu / tau the approximate
 posterior is that of exact inference: weights (K + D)^-1 t and M = (K + D)^-1, kept as S B^-1 S with S = sqrt(tau) and
-B = I + S K S, which stands vanishing precisions (Rasmussen & Williams 2006, sections 3.6 and 5.5.2).
+B = I + S K S, which allows vanishing precisions (Rasmussen & Williams 2006, sections 3.6 and 5.5.2).
 
 Sweeps that move all sites at once can overshoot and go round in circles, as where many rows have the same inputs and
 the function is steep. Then the means are found by Newton's method, with the variances of the cavities held. Let Z_i(h)
@@ -19,7 +19,8 @@ site, which is positive for a log-concave term. So Newton's method finds it from
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -33,15 +34,7 @@ from gpsift._utils.linalg import (
     triangle_gram,
 )
 from gpsift._utils.newton import anderson_shares, symv
-from gpsift.gp.inference.base import (
-    Evidence,
-    InferenceResult,
-    IteratedInference,
-    Slope,
-    WarmStart,
-    marginal_variances,
-    site_var,
-)
+from gpsift.gp.inference.base import InferenceResult, SingleLatentInference, marginal_variances, site_var
 from gpsift.gp.inference.laplace import SingleLatentDensity, latent_mode
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
@@ -64,8 +57,8 @@ MEMORY = 5
 # Steps are extrapolated while sites move by less than this, in widths of their cavities: farther away nothing is
 # linear.
 NEAR = 0.3
-# A site that would need a negative precision gets this share of its cavity's instead.
-SMALLEST_SHARE = 1e-10
+# The least precision of a site, as a share of its cavity's: a site that would need a negative one gets this.
+LEAST_SHARE = 1e-10
 # Steps of the search for the mean of a cavity, and what is left at its end, as a share of the mean and of the standard
 # deviation of the cavity.
 MAX_STEPS = 60
@@ -74,8 +67,6 @@ LEFT = 1e-10
 MAX_ITERATIONS = 25
 # Standard deviations of the cavity by which such a search goes on while it has met values on one side only.
 STRIDE = 10.0
-# The least precision of a site, as a share of its cavity's.
-LEAST_SHARE = 1e-10
 # How far the sites of expectation propagation may still move, in widths of their cavities: for a posterior, for the
 # evidence with its slopes, and in low precision. The evidence is flat around the fixed point. On 300 rows it was
 # right to 5e-10 nats and its slopes to 8e-5 with the second, to 2e-5 and 0.013 with the third.
@@ -99,19 +90,99 @@ class Sites:
         return type(self)(tau, nu)
 
 
-@dataclass(frozen=True, eq=False)
-class EPResult:
-    """A fixed point of expectation propagation; cavities are the marginals without the site of the point itself."""
+class Step(NamedTuple):
+    """Sites, and the values that a sweep moves them to."""
 
     sites: Sites
-    log_evidence: float
+    moved: Sites
+
+
+@dataclass(frozen=True, eq=False)
+class EPResult:
+    """Sites with the marginals, cavities and tilted distributions that belong to them: at the end, the fixed point.
+
+    The cavities are the marginals without the site of the point itself.
+    """
+
+    density: SingleLatentDensity
+    sites: Sites
     L: np.ndarray  # Cholesky factor of B = I + S K S
     inverse: np.ndarray  # L^-1
-    weights: np.ndarray  # (K + D)^-1 t
+    mean: np.ndarray
+    var: np.ndarray
     cavity_mean: np.ndarray
     cavity_var: np.ndarray
-    converged: bool
-    n_sweeps: int
+    tilted: Moments
+    converged: bool = False
+    n_sweeps: int = 0
+
+    @classmethod
+    def of(cls, density: SingleLatentDensity, sites: Sites) -> Self:
+        K, root = density.K, np.sqrt(sites.tau)
+        L = cholesky(one_plus_scaled(K, root), overwrite=True)
+        inverse = invert_lower(L)
+        mean = symv(K, sites.nu - root * cholesky_solve(L, root * symv(K, sites.nu)))
+        var = marginal_variances(K, L, root, np.einsum("ij,ij->j", inverse, inverse))
+        precision = 1.0 / var - sites.tau
+        if not np.all(precision > 0):
+            raise NotPositiveDefinite("a cavity of expectation propagation lost its variance")
+        cavity_mean, cavity_var = (mean / var - sites.nu) / precision, 1.0 / precision
+        tilted = tilted_moments(density, cavity_mean, cavity_var)
+        return cls(density, sites, L, inverse, mean, var, cavity_mean, cavity_var, tilted)
+
+    @property
+    def distance(self) -> float:
+        """How far the tilted moments are from those of the marginals, in widths of the cavities."""
+        tilted, width = self.tilted, np.sqrt(self.cavity_var)
+        return max(
+            float(np.max(np.abs(tilted.mean - self.mean) / width)),
+            float(np.max(np.abs(np.sqrt(tilted.var) - np.sqrt(self.var)) / width)),
+        )
+
+    def follow(self, moved: Sites) -> Sites:
+        """Match the sites once more after the means have followed `moved`, with the variances of the cavities held.
+
+        New means need no new factor, and the variances of cavities hardly move: a sixth of the distance is left that a
+        sweep without this leaves.
+        """
+        mean = symv(self.density.K, self.refine(moved, self.sites.nu - self.sites.tau * self.mean))
+        cavity_mean = mean + self.cavity_var * (moved.tau * mean - moved.nu)
+        return match_sites(cavity_mean, self.cavity_var, tilted_moments(self.density, cavity_mean, self.cavity_var))
+
+    def match_by_newton(self) -> Sites | None:
+        """Match the sites at the means that Newton's method finds for the variances of these cavities.
+
+        None where rounding keeps it from arriving.
+        """
+        K, y, size, likelihood = self.density.K, self.density.y, self.density.size, self.density.terms
+        cavities = CavityTerms(likelihood, self.cavity_mean, self.cavity_var)
+        found = newton_cavities(K, y, size, cavities, weights=self.weights, tolerance=MEANS_TOLERANCE)
+        return None if found is None else match_sites(found[0], self.cavity_var, found[1])
+
+    def refine(self, sites: Sites, weights: np.ndarray) -> np.ndarray:
+        """Refine weights towards (K + D)^-1 t of the sites, by one step with the factor of this state."""
+        residual = sites.nu - sites.tau * symv(self.density.K, weights) - weights
+        root = np.sqrt(self.sites.tau)
+        return weights + residual - root * cholesky_solve(self.L, root * symv(self.density.K, residual))
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """(K + D)^-1 t = nu - tau o posterior mean, refined once: a large constant would magnify its rounding error."""
+        return self.refine(self.sites, self.sites.nu - self.sites.tau * self.mean)
+
+    @cached_property
+    def log_evidence(self) -> float:
+        """Rasmussen & Williams (2006), equations 3.65, 3.73 and 3.74: terms that cancel are combined before adding."""
+        tau, nu, cavity_mean, cavity_var = self.sites.tau, self.sites.nu, self.cavity_mean, self.cavity_var
+        shrink = 1.0 + tau * cavity_var
+        return float(
+            self.tilted.log_normaliser.sum()
+            + 0.5 * np.log1p(tau * cavity_var).sum()
+            - np.log(np.diagonal(self.L)).sum()
+            + 0.5 * nu @ self.mean
+            - 0.5 * np.sum(nu**2 * cavity_var / shrink)
+            + 0.5 * np.sum(cavity_mean * (tau * cavity_mean - 2.0 * nu) / shrink)
+        )
 
 
 def expectation_propagation(
@@ -127,7 +198,7 @@ def expectation_propagation(
 
     Where sweeps do not converge, Newton's method finds the means at the given variances before these move.
     """
-    terms = Terms(K, y, size, likelihood)
+    density = SingleLatentDensity(K, y, size, likelihood)
     sites = Sites(np.zeros(y.size), np.zeros(y.size)) if start is None else start
     damping, smallest_move, stalled, n_stalled, sweep = 1.0, np.inf, 0, 0, 0
     trail: list[Step] = []
@@ -135,16 +206,16 @@ def expectation_propagation(
     while True:
         sweep += 1
         try:
-            state = _State.of(terms, sites)
+            state = EPResult.of(density, sites)
         except NotPositiveDefinite:
             if len(trail) < 2:
                 raise
             # Extrapolated to where a site takes more than there is: one step of the last sites instead.
             sites, trail = trail[-1].sites.toward(trail[-1].moved, DAMPING * damping), []
-            state = _State.of(terms, sites)
-        moved, move = state.updated()
+            state = EPResult.of(density, sites)
+        move = state.distance
         if move < tolerance or sweep == MAX_SWEEPS:
-            break
+            return replace(state, converged=move < tolerance, n_sweeps=sweep)
         # Parallel updates can overshoot or go round in circles: slow down when no sweep has come nearer for a while.
         stalled = 0 if move < smallest_move else stalled + 1
         n_stalled += bool(stalled)
@@ -153,42 +224,20 @@ def expectation_propagation(
             trail = []
         if stalled >= PATIENCE:
             damping, stalled, smallest_move = max(0.5 * damping, SMALLEST_DAMPING), 0, move
-        by_newton = state.matched_by_newton() if newton_works and n_stalled >= PATIENCE_WITH_MEANS else None
-        if by_newton is not None:
-            trail = [*trail[-MEMORY:], Step(sites, by_newton)]
-            sites = _extrapolated(trail, state.cavity_var, damping)
-            continue
-        newton_works = n_stalled < PATIENCE_WITH_MEANS
-        if move > NEAR:
-            sites = sites.toward(moved, DAMPING * damping)
-        else:
-            trail = [*trail[-MEMORY:], Step(sites, state.followed(moved))]
-            sites = _extrapolated(trail, state.cavity_var, damping)
-    return state.result(converged=move < tolerance, n_sweeps=sweep)
+        try_newton = n_stalled >= PATIENCE_WITH_MEANS
+        moved = state.match_by_newton() if newton_works and try_newton else None
+        if moved is None:
+            newton_works = not try_newton
+            moved = match_sites(state.cavity_mean, state.cavity_var, state.tilted)
+            if move > NEAR:
+                sites = sites.toward(moved, DAMPING * damping)
+                continue
+            moved = state.follow(moved)
+        trail = [*trail[-MEMORY:], Step(sites, moved)]
+        sites = extrapolate(trail, state.cavity_var, damping)
 
 
-@dataclass(frozen=True, eq=False)
-class Terms:
-    """The prior covariance and the likelihood terms."""
-
-    K: np.ndarray
-    y: np.ndarray
-    size: np.ndarray
-    likelihood: Likelihood
-
-    def tilted(self, cavity_mean: np.ndarray, cavity_var: np.ndarray) -> Moments:
-        """Return the moments of the cavities times the terms."""
-        return self.likelihood.tilted_moments(self.y, cavity_mean, cavity_var, self.size)
-
-
-class Step(NamedTuple):
-    """Sites, and the values that a sweep moves them to."""
-
-    sites: Sites
-    moved: Sites
-
-
-def _extrapolated(trail: list[Step], cavity_var: np.ndarray, damping: float) -> Sites:
+def extrapolate(trail: list[Step], cavity_var: np.ndarray, damping: float) -> Sites:
     """Extrapolate the last steps to their fixed point, as if they were linear (Anderson 1965).
 
     One step alone is damped.
@@ -209,91 +258,14 @@ def _extrapolated(trail: list[Step], cavity_var: np.ndarray, damping: float) -> 
     return Sites(tau / cavity_var, nu / width)
 
 
-@dataclass(frozen=True, eq=False)
-class _State:
-    """Sites with the marginals, the cavities and the tilted distributions that belong to them."""
-
-    terms: Terms
-    sites: Sites
-    L: np.ndarray
-    inverse: np.ndarray
-    mean: np.ndarray
-    var: np.ndarray
-    cavity_mean: np.ndarray
-    cavity_var: np.ndarray
-    tilted: Moments
-
-    @classmethod
-    def of(cls, terms: Terms, sites: Sites) -> Self:
-        K, root = terms.K, np.sqrt(sites.tau)
-        L = cholesky(one_plus_scaled(K, root), overwrite=True)
-        inverse = invert_lower(L)
-        mean = symv(K, sites.nu - root * cholesky_solve(L, root * symv(K, sites.nu)))
-        var = marginal_variances(K, L, root, np.einsum("ij,ij->j", inverse, inverse))
-        precision = 1.0 / var - sites.tau
-        if not np.all(precision > 0):
-            raise NotPositiveDefinite("a cavity of expectation propagation lost its variance")
-        cavity_mean, cavity_var = (mean / var - sites.nu) / precision, 1.0 / precision
-        return cls(terms, sites, L, inverse, mean, var, cavity_mean, cavity_var, terms.tilted(cavity_mean, cavity_var))
-
-    def updated(self) -> tuple[Sites, float]:
-        """Return the sites that match the tilted moments, and how far they are."""
-        tilted, width = self.tilted, np.sqrt(self.cavity_var)
-        move = max(
-            float(np.max(np.abs(tilted.mean - self.mean) / width)),
-            float(np.max(np.abs(np.sqrt(tilted.var) - np.sqrt(self.var)) / width)),
-        )
-        return matched(self.cavity_mean, self.cavity_var, tilted), move
-
-    def followed(self, moved: Sites) -> Sites:
-        """Match the sites once more after the means have followed `moved`, with the variances of the cavities held.
-
-        New means need no new factor, and the variances of cavities hardly move: a sixth of the distance is left that a
-        sweep without this leaves.
-        """
-        weights = self.refined(moved, self.sites.nu - self.sites.tau * self.mean)
-        mean = symv(self.terms.K, weights)
-        cavity_mean = mean + self.cavity_var * (moved.tau * mean - moved.nu)
-        return matched(cavity_mean, self.cavity_var, self.terms.tilted(cavity_mean, self.cavity_var))
-
-    def matched_by_newton(self) -> Sites | None:
-        """Match the sites at the means that Newton's method finds for the variances of these cavities.
-
-        None where rounding keeps it from arriving.
-        """
-        terms, weights = self.terms, self.refined(self.sites, self.sites.nu - self.sites.tau * self.mean)
-        cavities = CavityTerms(terms.likelihood, self.cavity_mean, self.cavity_var)
-        found = newton_cavities(terms.K, terms.y, terms.size, cavities, weights=weights, tolerance=MEANS_TOLERANCE)
-        return None if found is None else matched(found[0], self.cavity_var, found[1])
-
-    def refined(self, sites: Sites, weights: np.ndarray) -> np.ndarray:
-        """Refine weights towards (K + D)^-1 t of the sites, by one step with the factor of this state."""
-        residual = sites.nu - sites.tau * symv(self.terms.K, weights) - weights
-        root = np.sqrt(self.sites.tau)
-        return weights + residual - root * cholesky_solve(self.L, root * symv(self.terms.K, residual))
-
-    def result(self, *, converged: bool, n_sweeps: int) -> EPResult:
-        # Rasmussen & Williams (2006), equations 3.65, 3.73 and 3.74: terms that cancel are combined before adding.
-        tau, nu, cavity_mean, cavity_var = self.sites.tau, self.sites.nu, self.cavity_mean, self.cavity_var
-        shrink = 1.0 + tau * cavity_var
-        log_evidence = (
-            self.tilted.log_normaliser.sum()
-            + 0.5 * np.log1p(tau * cavity_var).sum()
-            - np.log(np.diagonal(self.L)).sum()
-            + 0.5 * nu @ self.mean
-            - 0.5 * np.sum(nu**2 * cavity_var / shrink)
-            + 0.5 * np.sum(cavity_mean * (tau * cavity_mean - 2.0 * nu) / shrink)
-        )
-        # (K + D)^-1 t = nu - tau o posterior mean, refined once: a large constant would magnify its rounding error.
-        weights = self.refined(self.sites, nu - tau * self.mean)
-        return EPResult(
-            self.sites, float(log_evidence), self.L, self.inverse, weights, cavity_mean, cavity_var, converged, n_sweeps
-        )
+def tilted_moments(density: SingleLatentDensity, cavity_mean: np.ndarray, cavity_var: np.ndarray) -> Moments:
+    """Return the moments of the cavities times the likelihood terms."""
+    return density.terms.tilted_moments(density.y, cavity_mean, cavity_var, density.size)
 
 
-def matched(cavity_mean: np.ndarray, cavity_var: np.ndarray, tilted: Moments) -> Sites:
+def match_sites(cavity_mean: np.ndarray, cavity_var: np.ndarray, tilted: Moments) -> Sites:
     """Return the sites with which the cavities have the moments of the tilted distributions."""
-    share = np.maximum(cavity_var / tilted.var - 1.0, SMALLEST_SHARE)
+    share = np.maximum(cavity_var / tilted.var - 1.0, LEAST_SHARE)
     return Sites(share / cavity_var, (tilted.mean * (1.0 + share) - cavity_mean) / cavity_var)
 
 
@@ -357,23 +329,14 @@ def newton_cavities(
     return found if mode.converged and np.all(np.isfinite(found[0])) and np.all(found[1].var > 0) else None
 
 
-class EPInference(IteratedInference):
+@dataclass(frozen=True, eq=False)
+class EPInference(SingleLatentInference):
     """Expectation propagation; each run starts from the sites of the last one if `warm`."""
 
+    tolerance: float = field(default=EP_SEARCH_TOLERANCE, kw_only=True)
+
     name = "ep"
-    TOLERANCE, LOW_PRECISION = EP_SEARCH_TOLERANCE, EP_LOW_PRECISION
-
-    def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
-        pairs = kernel.between(self.X, self.X)
-        result = self._run(pairs.K, likelihood, self.tolerance)
-        return Evidence(result.log_evidence, pairs.log_gradient(_ep_gradient(result)), 0.0)
-
-    def log_evidence(self, kernel: Kernel, likelihood: Likelihood) -> float:
-        return self._run(kernel.between(self.X, self.X).K, likelihood, EP_VALUE_ALONE * self.tolerance).log_evidence
-
-    def slope(self, kernel: Kernel, likelihood: Likelihood) -> Slope:
-        result = self._run(kernel.between(self.X, self.X).K, likelihood, self.tolerance)
-        return Slope(_ep_gradient(result), result.weights)
+    LOW_PRECISION, VALUE_ALONE = EP_LOW_PRECISION, EP_VALUE_ALONE
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
         K = kernel.between(self.X, self.X).K
@@ -392,20 +355,18 @@ class EPInference(IteratedInference):
     def stateless(self) -> Self:
         # Always from the last sites here, which are near, and to fewer digits: half the sweeps. A sampler that accepts
         # by the evidence tolerates slopes that are right to 0.013: its steps stay reversible.
-        start = WarmStart(self._warm_start.last)
-        return type(self)(self.X, self.y, self.size, warm=False, warm_start=start, tolerance=EP_LOW_PRECISION)
+        return replace(self.low_precision(), warm=False)
 
     def _run(self, K: np.ndarray, likelihood: Likelihood, tolerance: float) -> EPResult:
-        last = self._warm_start.last
+        last = self.warm_start.last
         result = expectation_propagation(K, self.y, self.size, likelihood, start=last, tolerance=tolerance)
         if self.warm:
-            self._warm_start.last = result.sites if result.converged else None
+            self.warm_start.last = result.sites if result.converged else None
         return result
 
-
-def _ep_gradient(result: EPResult) -> np.ndarray:
-    """Return dL/dK, which at the fixed point is the explicit one alone (Rasmussen & Williams 2006, equation 5.27)."""
-    G = triangle_gram(result.inverse * np.sqrt(result.sites.tau))  # M = S B^-1 S
-    np.subtract(np.multiply.outer(result.weights, result.weights), G, out=G)
-    G *= 0.5
-    return G
+    def _gradient(self, result: EPResult, likelihood: Likelihood) -> tuple[np.ndarray, np.ndarray]:
+        """Return dL/dK, which at the fixed point is the explicit one alone (Rasmussen & Williams, equation 5.27)."""
+        G = triangle_gram(result.inverse * np.sqrt(result.sites.tau))  # M = S B^-1 S
+        np.subtract(np.multiply.outer(result.weights, result.weights), G, out=G)
+        G *= 0.5
+        return G, np.empty(0)

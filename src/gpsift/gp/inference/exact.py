@@ -90,18 +90,15 @@ class ExactInference(DenseInference):
         return not self._low_precision
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
-        evidence = self._evidence(kernel, self._noise_var(likelihood))
-        if likelihood.params:
-            return evidence
-        return Evidence(evidence.value, evidence.gradient[:-1], evidence.jitter)
-
-    def _evidence(self, kernel: Kernel, noise_var: Array | float) -> Evidence:
-        """Evaluate the evidence by the quickest form for kernel and inputs; its gradient ends with the noise."""
+        noise_var = self._noise_var(likelihood)
         if self._has_no_inputs:
-            return null_model_evidence(kernel, self.X, self.y, noise_var)
-        fast = self._fast_path_for(kernel)
-        evidence = None if fast is None else fast(kernel, noise_var)
-        return exact_evidence(kernel, self.X, self.y, noise_var) if evidence is None else evidence
+            found: Evidence | None = null_model_evidence(kernel, self.X, self.y, noise_var)
+        else:
+            fast = self._fast_path_for(kernel)
+            found = None if fast is None else fast(kernel, noise_var)
+        if found is None:
+            found = exact_evidence(kernel, self.X, self.y, noise_var)
+        return found if likelihood.params else found.without_noise()
 
     def evidence_by_log_params(self, kernel: Kernel, likelihood: Likelihood) -> LogParamsEvidence:
         fast = None if self._has_no_inputs or not likelihood.params else self._fast_path_for(kernel)
@@ -122,14 +119,14 @@ class ExactInference(DenseInference):
         noise_var = xp.zeros_like(self.y) + self._noise_var(likelihood)
         posterior, jitter = exact_posterior(kernel, self.X, self.y, noise_var)
         log_evidence = log_evidence_of(self.y, posterior.weights, posterior.L)
-        return self._inferred(Solution(posterior, log_evidence, xp.linalg.diagonal(posterior.M)), jitter)
+        return self._result(Solution(posterior, log_evidence, xp.linalg.diagonal(posterior.M)), jitter)
 
     def infer_at_training_points(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
         fast = None if self._has_no_inputs else self._fast_path_for(kernel)
         solution = None if fast is None else fast.solution(kernel, np.zeros_like(self.y) + self._noise_var(likelihood))
-        return self.infer(kernel, likelihood) if solution is None else self._inferred(solution)
+        return self.infer(kernel, likelihood) if solution is None else self._result(solution)
 
-    def _inferred(self, solution: Solution, jitter: float = 0.0) -> InferenceResult:
+    def _result(self, solution: Solution, jitter: float = 0.0) -> InferenceResult:
         # Rasmussen & Williams (2006), equation 5.12, for the latent value: without the noise of the point itself.
         posterior, Q = solution.posterior, solution.Q
         return InferenceResult(
@@ -147,11 +144,11 @@ class ExactInference(DenseInference):
         value = None if fast is None else fast.value(kernel, self._noise_var(likelihood))
         if value is not None:
             return value
-        L, alpha = self._solved(kernel, likelihood)
+        L, alpha = self._solve(kernel, likelihood)
         return log_evidence_of(self.y, alpha, L)
 
     def slope(self, kernel: Kernel, likelihood: Likelihood) -> Slope:
-        L, alpha = self._solved(kernel, likelihood)
+        L, alpha = self._solve(kernel, likelihood)
         return Slope(to_numpy(0.5 * (alpha[:, None] * alpha - inverse_from_cholesky(L))), to_numpy(alpha))
 
     def on_columns(self, columns: Sequence[int]) -> Self:
@@ -174,7 +171,7 @@ class ExactInference(DenseInference):
             return self._rbf
         return None
 
-    def _solved(self, kernel: Kernel, likelihood: Likelihood) -> tuple[Array, Array]:
+    def _solve(self, kernel: Kernel, likelihood: Likelihood) -> tuple[Array, Array]:
         """Return the factor L of the covariance A of the observations, and A^-1 y."""
         L, _ = jittered_cholesky(add_diagonal(kernel.between(self.X, self.X).K, self._noise_var(likelihood)))
         return L, cholesky_solve(L, self.y)

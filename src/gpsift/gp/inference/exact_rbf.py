@@ -36,16 +36,6 @@ class Solution(NamedTuple):
     Q: np.ndarray
 
 
-class Slopes(NamedTuple):
-    """Log evidence and its derivatives: by log length-scales and signal variance, by the constant, by the log noise."""
-
-    value: float
-    lengthscale: np.ndarray
-    signal: float
-    level: float
-    noise: float
-
-
 class RBFEvidence:
     """`exact_evidence` as a function of kernel and noise, for fixed X and y, with workspaces that are reused.
 
@@ -76,19 +66,17 @@ class RBFEvidence:
     def value(self, kernel: Kernel, noise_var: np.ndarray | float) -> float | None:
         """Return the log evidence alone, in a third of the time; None where the matrix needs jitter."""
         radial, level = self._parts(kernel)
-        self._fill(radial.lengthscale, np.log(radial.signal_var), level)
-        solved = self._solve(noise_var)
+        solved = self._solve(radial.lengthscale, np.log(radial.signal_var), level, noise_var)
         return None if solved is None else solved[1]
 
     def solution(self, kernel: Kernel, noise_var: np.ndarray) -> Solution | None:
         """Return the posterior with its moments and their slopes at X; None where the matrix needs jitter."""
         radial, level = self._parts(kernel)
         K, A, scaled = self._K, self._A, self._scaled
-        self._fill(radial.lengthscale, np.log(radial.signal_var), level)
-        solved = self._solve(noise_var, clean=True)
+        solved = self._solve(radial.lengthscale, np.log(radial.signal_var), level, noise_var, clean=True)
         if solved is None:
             return None
-        alpha, value = solved
+        alpha, value, _ = solved
         posterior = Posterior(kernel, self.X, alpha, (TriangularFactor(A.copy(order="F")),), noise_var)
         pulled = scaled * blas.dsymv(1.0, K, alpha, lower=1)[:, None]
         pulled -= blas.dsymm(1.0, K, scaled * alpha[:, None], lower=1)
@@ -130,44 +118,31 @@ class RBFEvidence:
         def evidence(log_params: np.ndarray) -> Evidence | None:
             params = np.exp(log_params)
             noise = params[-1] if noise_var is None else noise_var
-            level = float(params[levels].sum())
-            slopes = self._slopes(params[lengthscales], float(log_params[signal]), level, noise)
-            if slopes is None:
+            log_signal, level = float(log_params[signal]), float(params[levels].sum())
+            solved = self._solve(params[lengthscales], log_signal, level, noise)
+            if solved is None:
                 return None
-            gradient = np.empty(ends[-1] + 1)
-            gradient[lengthscales] = slopes.lengthscale.sum() if is_shared else slopes.lengthscale
-            gradient[signal] = slopes.signal
-            gradient[levels] = params[levels] * slopes.level
-            gradient[-1] = slopes.noise
-            return Evidence(slopes.value, gradient, 0.0)
+            alpha, value, squares = solved
+            gradient = np.zeros(ends[-1] + 1)
+            if level:
+                # The sum of all A^-1 - alpha alpha^T, whose elements are far larger than it is.
+                root = blas.dtrsv(self._A, self._ones, lower=1)
+                gradient[levels] = params[levels] * (-0.5 * float(root @ root - alpha.sum() ** 2))
+            K, A, scaled, ones, syr, symv, symm = self._for_slopes(np.min(noise) / (np.exp(log_signal) + level))
+            invert_cholesky_in_place(A)
+
+            # From here on A holds A^-1 - alpha alpha^T = -2 G, and K becomes W = A o K = -2 G o K.
+            syr(-1.0, alpha, lower=1, a=A, overwrite_a=1)
+            gradient[-1] = -0.5 * float((_diagonal(A) * noise).sum())
+            self._multiply(K, A)
+            row_sums = symv(1.0, K, ones, lower=1)
+            product = symm(1.0, K, scaled, lower=1)
+            by_feature = np.einsum("ij,ij->j", scaled, product) - row_sums @ squares
+            gradient[lengthscales] = by_feature.sum() if is_shared else by_feature
+            gradient[signal] = -0.5 * float(row_sums.sum())
+            return Evidence(value, gradient, 0.0)
 
         return evidence
-
-    def _slopes(
-        self, lengthscale: np.ndarray, log_signal: float, level: float, noise_var: np.ndarray | float
-    ) -> Slopes | None:
-        """Return the evidence and its derivatives; None where the matrix needs jitter."""
-        squares = self._fill(lengthscale, log_signal, level)
-        solved = self._solve(noise_var)
-        if solved is None:
-            return None
-        alpha, value = solved
-        # The sum of all A^-1 - alpha alpha^T, whose elements are far larger than it is.
-        total = 0.0
-        if level:
-            root = blas.dtrsv(self._A, self._ones, lower=1)
-            total = float(root @ root - alpha.sum() ** 2)
-        K, A, scaled, ones, syr, symv, symm = self._for_slopes(np.min(noise_var) / (np.exp(log_signal) + level))
-        invert_cholesky_in_place(A)
-
-        # From here on A holds A^-1 - alpha alpha^T = -2 G, and K becomes W = A o K = -2 G o K.
-        syr(-1.0, alpha, lower=1, a=A, overwrite_a=1)
-        noise = -0.5 * float((_diagonal(A) * noise_var).sum())
-        self._multiply(K, A)
-        row_sums = symv(1.0, K, ones, lower=1)
-        product = symm(1.0, K, scaled, lower=1)
-        by_feature = np.einsum("ij,ij->j", scaled, product) - row_sums @ squares
-        return Slopes(value, by_feature, -0.5 * float(row_sums.sum()), -0.5 * total, noise)
 
     def _for_slopes(self, noise_share: float) -> _Workspaces:
         """Return K, the factor of A and the scaled coordinates, in single precision where slopes may be."""
@@ -192,23 +167,20 @@ class RBFEvidence:
         for start, stop in self._blocks:
             A[start:, start:stop] *= B[start:, start:stop]
 
-    def _solve(self, noise_var: np.ndarray | float, *, clean: bool = False) -> tuple[np.ndarray, float] | None:
-        """Factorise A with the noise in place; return alpha = A^-1 y and the log evidence, None without a factor.
+    def _solve(
+        self,
+        lengthscale: np.ndarray,
+        log_signal: float,
+        level: float,
+        noise_var: np.ndarray | float,
+        *,
+        clean: bool = False,
+    ) -> tuple[np.ndarray, float, np.ndarray] | None:
+        """Fill K, and A = K + level + noise with its factor; None without one.
 
-        `clean` writes zeros into the other triangle.
+        Return alpha = A^-1 y, the log evidence, and the squares of the scaled coordinates. `clean` writes zeros into
+        the other triangle of the factor.
         """
-        diagonal = _diagonal(self._A)
-        diagonal += noise_var
-        _, info = lapack.dpotrf(self._A, lower=1, clean=clean, overwrite_a=1)
-        if info != 0:
-            return None
-        # Not dpotrs, which for one right-hand side takes three times as long.
-        root = blas.dtrsv(self._A, self.y, lower=1)
-        value = -0.5 * (root @ root) - np.log(diagonal).sum() - 0.5 * self.X.shape[0] * LOG_2PI
-        return blas.dtrsv(self._A, root, lower=1, trans=1, overwrite_x=1), float(value)
-
-    def _fill(self, lengthscale: np.ndarray, log_signal: float, level: float) -> np.ndarray:
-        """Fill the lower triangles of K and A = K + level; return the squares of the scaled coordinates."""
         np.divide(self._centred, lengthscale, out=self._scaled)
         squares = self._scaled * self._scaled
         # log K_ik = x_i . x_k - h_i - h_k with h half the squared norm, less half the logarithm of the signal variance
@@ -220,7 +192,15 @@ class RBFEvidence:
             np.minimum(block, log_signal, out=block)
             np.exp(block, out=block)
             np.add(block, level, out=self._A[start:, start:stop])
-        return squares
+        diagonal = _diagonal(self._A)
+        diagonal += noise_var
+        _, info = lapack.dpotrf(self._A, lower=1, clean=clean, overwrite_a=1)
+        if info != 0:
+            return None
+        # Not dpotrs, which for one right-hand side takes three times as long.
+        root = blas.dtrsv(self._A, self.y, lower=1)
+        value = -0.5 * (root @ root) - np.log(diagonal).sum() - 0.5 * self.X.shape[0] * LOG_2PI
+        return blas.dtrsv(self._A, root, lower=1, trans=1, overwrite_x=1), float(value), squares
 
 
 class _Workspaces(NamedTuple):

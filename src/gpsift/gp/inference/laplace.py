@@ -13,9 +13,9 @@ C = I + L^T W L with K = L L^T takes the place of that of B, and M = W - W L C^-
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple, Protocol, Self
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,7 +38,7 @@ from gpsift._utils.newton import (
     newton_ascent,
     symv,
 )
-from gpsift.gp.inference.base import Evidence, InferenceResult, IteratedInference, Slope, marginal_variances, site_var
+from gpsift.gp.inference.base import InferenceResult, SingleLatentInference, marginal_variances, site_var
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 from gpsift.likelihoods.base import Derivatives
@@ -131,27 +131,17 @@ class LaplaceResult:
     n_iterations: int
 
 
-class LogTerms(Protocol):
-    """The terms of a latent posterior besides its prior: those of a likelihood, or of one step of EP."""
-
-    @property
-    def is_log_concave(self) -> bool: ...
-
-    def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray: ...
-
-    def derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> Derivatives: ...
-
-    def safe_weights(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray: ...
-
-
 @dataclass(frozen=True, eq=False)
 class SingleLatentDensity:
-    """The posterior of one latent function, up to a constant: prior covariance K, terms given y and sizes."""
+    """The posterior of one latent function, up to a constant: prior covariance K, terms given y and sizes.
+
+    The terms are a likelihood, or the `CavityTerms` of one step of expectation propagation.
+    """
 
     K: np.ndarray
     y: np.ndarray
     size: np.ndarray
-    terms: LogTerms
+    terms: Any
 
     def log_joint(self, a: np.ndarray, f: np.ndarray) -> float:
         """log p(y | f) - a^T f / 2, which the mode maximises."""
@@ -274,28 +264,18 @@ class LastMode(NamedTuple):
     latent: np.ndarray
 
 
-class LaplaceInference(IteratedInference):
+@dataclass(frozen=True, eq=False)
+class LaplaceInference(SingleLatentInference):
     """Laplace's method; each run starts from the mode of the last one if `warm`."""
 
+    tolerance: float = field(default=TOLERANCE, kw_only=True)
+
     name = "laplace"
-    TOLERANCE, LOW_PRECISION = TOLERANCE, LOW_PRECISION
-
-    def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
-        pairs = kernel.between(self.X, self.X)
-        result = self._run(pairs.K, likelihood)
-        G, by_param = laplace_gradient(result, self.y, self.size, likelihood)
-        return Evidence(result.log_evidence, np.concatenate([pairs.log_gradient(G), by_param]), 0.0)
-
-    def log_evidence(self, kernel: Kernel, likelihood: Likelihood) -> float:
-        return self._run(kernel.between(self.X, self.X).K, likelihood, VALUE_ALONE * self.tolerance).log_evidence
-
-    def slope(self, kernel: Kernel, likelihood: Likelihood) -> Slope:
-        result = self._run(kernel.between(self.X, self.X).K, likelihood)
-        return Slope(laplace_gradient(result, self.y, self.size, likelihood)[0], result.weights)
+    LOW_PRECISION, VALUE_ALONE = LOW_PRECISION, VALUE_ALONE
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
         K = kernel.between(self.X, self.X).K
-        result = self._run(K, likelihood)
+        result = self._run(K, likelihood, self.tolerance)
         W, var = result.curvature.W, result.curvature.var
         # The likelihood as a normal site around the mode: precision W, natural mean W f + gradient.
         # Sites of negative precision (outliers of a Student-t) can make a neighbour's larger than the posterior's;
@@ -311,36 +291,28 @@ class LaplaceInference(IteratedInference):
             n_iterations=result.n_iterations,
         )
 
-    def stateless(self) -> Self:
-        return type(self)(self.X, self.y, self.size, warm=False)
+    def _gradient(self, result: LaplaceResult, likelihood: Likelihood) -> tuple[np.ndarray, np.ndarray]:
+        return laplace_gradient(result, self.y, self.size, likelihood)
 
-    def _run(self, K: np.ndarray, likelihood: Likelihood, tolerance: float | None = None) -> LaplaceResult:
-        tolerance = self.tolerance if tolerance is None else tolerance
-        last, modes = self._warm_start.last, [self._from(self._warm_start.last, K, likelihood, tolerance)]
+    def _run(self, K: np.ndarray, likelihood: Likelihood, tolerance: float) -> LaplaceResult:
+        """Return the highest mode that is found from the last one, and from other starts where there may be several."""
+        find = partial(laplace, K, self.y, self.size, likelihood, tolerance=tolerance)
+        last: LastMode | None = self.warm_start.last
+        if last is None:
+            modes = [find()]
+        else:
+            try:
+                modes = [find(near=last.latent) if likelihood.is_log_concave else find(start=last.weights)]
+            except NotPositiveDefinite:  # the last mode led to a point whose curvature has no factor
+                modes = [find()]
         if not likelihood.is_log_concave:
             # Several modes: also from zero, and from a smooth curve through the data.
             smooth = np.linalg.solve(K + np.mean(np.diagonal(K)) * np.eye(len(K)), self.y)
-            starts = [smooth] if last is None else [None, smooth]
-            modes += [self._mode(K, likelihood, tolerance, start=start) for start in starts]
+            modes += [find(start=start) for start in ([smooth] if last is None else [None, smooth])]
         best = max(modes, key=lambda result: result.log_joint)
         if not best.converged and last is not None:
             # The weights of smoother functions can mean rates of e^48, from where no step raises the joint density.
-            best = self._mode(K, likelihood, tolerance)
+            best = find()
         if self.warm:
-            self._warm_start.last = LastMode(best.weights, best.mode) if best.converged else None
+            self.warm_start.last = LastMode(best.weights, best.mode) if best.converged else None
         return best
-
-    def _from(self, last: LastMode | None, K: np.ndarray, likelihood: Likelihood, tolerance: float) -> LaplaceResult:
-        """Find the mode from the last one, or from zero if that led to a point whose curvature has no factor."""
-        if last is None:
-            return self._mode(K, likelihood, tolerance)
-        start = {"near": last.latent} if likelihood.is_log_concave else {"start": last.weights}
-        try:
-            return self._mode(K, likelihood, tolerance, **start)
-        except NotPositiveDefinite:
-            return self._mode(K, likelihood, tolerance)
-
-    def _mode(
-        self, K: np.ndarray, likelihood: Likelihood, tolerance: float, **start: np.ndarray | None
-    ) -> LaplaceResult:
-        return laplace(K, self.y, self.size, likelihood, tolerance=tolerance, **start)

@@ -28,16 +28,14 @@ mode. Where K has a low rank (`LowRankCurvature`) its factors are small, and ste
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 from scipy.linalg import blas, helmert
 from scipy.special import log_softmax, softmax
 
-from gpsift._utils.arrays import take_columns
 from gpsift._utils.linalg import (
     add_diagonal,
     cholesky,
@@ -59,7 +57,7 @@ from gpsift._utils.newton import (
     newton_ascent,
     symv,
 )
-from gpsift.gp.inference.base import DenseInference, Evidence, InferenceResult, Slope, WarmStart
+from gpsift.gp.inference.base import InferenceResult, IteratedInference
 from gpsift.gp.inference.laplace import LOW_PRECISION, MAX_ITERATIONS, TOLERANCE, VALUE_ALONE
 from gpsift.gp.inference.softmax_posterior import SoftmaxPosterior
 from gpsift.kernels import Kernel
@@ -73,35 +71,16 @@ FEW_COLUMNS = 50
 LEFT_OUT = 10.0
 
 
-class SoftmaxCurvature(Protocol):
-    """The negative Hessian W = diag(pi) - pi pi^T at a point of the latent space, factorised together with K.
+@dataclass(frozen=True, eq=False)
+class FullCurvature:
+    """The negative Hessian W = diag(pi) - pi pi^T, factorised with any K by a factor for each class.
 
     M = (K + W^-1)^-1, of which no inverse of W is needed.
     """
 
-    @property
-    def pi(self) -> np.ndarray:
-        """The probabilities, (n, C)."""
-
-    @property
-    def log_det(self) -> float:
-        """log |I + K W|."""
-
-    @property
-    def M_sum_and_spread(self) -> tuple[np.ndarray, np.ndarray]:
-        """The sum of the diagonal blocks M_cc, (n, n), and the T_cc of the module's docstring, (n, C)."""
-
-    def times_M(self, b: np.ndarray) -> np.ndarray:
-        """M b, (n, C)."""
-
-
-@dataclass(frozen=True, eq=False)
-class FullCurvature:
-    """The curvature by a factor for each class, for any K: K, L of I + K, and the probabilities pi, (n, C)."""
-
     K: np.ndarray
-    L: np.ndarray
-    pi: np.ndarray
+    L: np.ndarray  # lower Cholesky factor of I + K
+    pi: np.ndarray  # probabilities at a point of the latent space, (n, C)
 
     @classmethod
     def at(cls, K: np.ndarray, pi: np.ndarray) -> Self:
@@ -135,11 +114,13 @@ class FullCurvature:
 
     @cached_property
     def log_det(self) -> float:
+        """log |I + K W|."""
         coupling = log_det_from_cholesky(self.N) - log_det_from_cholesky(self.L)
         return float(sum(log_det_from_cholesky(L) for L in self._factors) + coupling)
 
     @cached_property
     def M_sum_and_spread(self) -> tuple[np.ndarray, np.ndarray]:
+        """The sum of the diagonal blocks M_cc, (n, n), and the T_cc of the module's docstring, (n, C)."""
         total, spread = np.zeros(self.K.shape), 1.0 - self.pi
         for c, (L, Y, root) in enumerate(zip(self._factors, self._triangles, self._roots, strict=True)):
             inverse = invert_lower(L)
@@ -164,14 +145,10 @@ class FullCurvature:
         return cov
 
     def times_M(self, b: np.ndarray) -> np.ndarray:
+        """M b, (n, C)."""
         P_q = np.einsum("cij,jc->ic", self.P, solve_lower(self.L, b))
         coupled = self.P @ cholesky_solve(self.N, P_q.sum(axis=1))
         return solve_lower(self.L, P_q - coupled.T, transpose=True)
-
-
-def low_rank_factor(K: np.ndarray, n_classes: int, left_out: float) -> np.ndarray | None:
-    """Return F with F F^T = K but for this variance at each point; None where A would have more rows than K."""
-    return pivoted_cholesky(K, left_out, most=len(K) // (n_classes - 1)) if left_out > 0 else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,6 +224,14 @@ class LowRankCurvature:
         inner = cholesky_solve(self.L, (V_b @ self.F).ravel()).reshape(len(V_b), -1)
         V_b -= np.einsum("jkn,kn->jn", self._V, inner @ self.F.T)
         return V_b.T @ self._H
+
+
+SoftmaxCurvature = FullCurvature | LowRankCurvature
+
+
+def low_rank_factor(K: np.ndarray, n_classes: int, left_out: float) -> np.ndarray | None:
+    """Return F with F F^T = K but for this variance at each point; None where A would have more rows than K."""
+    return pivoted_cholesky(K, left_out, most=len(K) // (n_classes - 1)) if left_out > 0 else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,16 +344,9 @@ def softmax_laplace(
 ) -> SoftmaxResult:
     """Find the mode by Newton's method on weights a with f = K a; Y are the indicators, (n, C).
 
-    Parameters
-    ----------
-    K : array (n, n)
-    Y : array (n, C)
-    start : array (n, C), optional
-        Latent values near the mode, such as those of other hyperparameters; zero by default.
-    tolerance : float
-        What may be left to gain before the last step, as a share of the log joint density.
-    left_out : float
-        Variance that a form of low rank may leave out at each point; nothing by default.
+    The search begins with a step from latent values `start`, such as those of other hyperparameters. It ends when less
+    than `tolerance` of the log joint density is left to gain. `left_out` is the variance that a form of low rank may
+    leave out at each point.
     """
     density = SoftmaxDensity(K, Y, low_rank_factor(K, Y.shape[1], left_out))
     zero = np.zeros(Y.shape)
@@ -405,7 +383,7 @@ def cavities(result: SoftmaxResult, Y: np.ndarray) -> tuple[np.ndarray, np.ndarr
     pi, cov = curvature.pi, curvature.cov
     W = pi[:, :, None] * (np.eye(pi.shape[1]) - pi[:, None, :])
     precisions, axes = np.linalg.eigh(np.linalg.inv(cov) - W)
-    # Without its observation a point is at most as uncertain as under the prior; rounding can say otherwise.
+    # Without its observation a point is at most as uncertain as under the prior; rounding can break that.
     variances = 1.0 / np.maximum(precisions, 1.0 / np.diagonal(curvature.K)[:, None])
     cavity_cov = (axes * variances[:, None, :]) @ np.swapaxes(axes, 1, 2)
     return result.mode - np.einsum("icd,id->ic", cavity_cov, Y - pi), cavity_cov
@@ -416,54 +394,26 @@ def times_W(pi: np.ndarray, b: np.ndarray) -> np.ndarray:
     return pi * (b - np.sum(pi * b, axis=1, keepdims=True))
 
 
-class SoftmaxInference(DenseInference):
-    """Laplace's method for a softmax; each run starts from the mode of the last one if `warm`."""
+@dataclass(frozen=True, eq=False)
+class SoftmaxInference(IteratedInference):
+    """Laplace's method for a softmax; each run starts from the latent values at the last mode if `warm`."""
+
+    likelihood: Likelihood
+    tolerance: float = field(default=TOLERANCE, kw_only=True)
 
     name = "laplace"
+    LOW_PRECISION, VALUE_ALONE = LOW_PRECISION, VALUE_ALONE
 
-    def __init__(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        likelihood: Likelihood,
-        *,
-        warm: bool = True,
-        warm_start: WarmStart | None = None,
-        tolerance: float = TOLERANCE,
-    ):
-        self.X, self.y, self.likelihood, self.warm, self.tolerance = X, y, likelihood, warm, tolerance
-        self._indicators = likelihood.indicators(y)
-        self._warm_start = warm_start or WarmStart()  # of latent values at the mode
-
-    def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
-        pairs = kernel.between(self.X, self.X)
-        result = self._run(pairs.K, self.tolerance, LEFT_OUT * self.tolerance)
-        return Evidence(result.log_evidence, pairs.log_gradient(softmax_gradient(result)), 0.0)
+    @cached_property
+    def _indicators(self) -> np.ndarray:
+        return self.likelihood.indicators(self.y)
 
     def log_evidence(self, kernel: Kernel, likelihood: Likelihood) -> float:
-        tolerance = VALUE_ALONE * self.tolerance
-        return self._run(kernel.between(self.X, self.X).K, tolerance, tolerance).log_evidence
-
-    def slope(self, kernel: Kernel, likelihood: Likelihood) -> Slope:
-        result = self._run(kernel.between(self.X, self.X).K, self.tolerance, LEFT_OUT * self.tolerance)
-        return Slope(softmax_gradient(result), result.weights)
-
-    def on_columns(self, columns: Sequence[int]) -> Self:
-        X = take_columns(self.X, columns)
-        return type(self)(
-            X, self.y, self.likelihood, warm=self.warm, warm_start=self._warm_start, tolerance=self.tolerance
-        )
-
-    def on_rows(self, rows: np.ndarray) -> Self:
-        return type(self)(self.X[rows], self.y[rows], self.likelihood, warm=self.warm, tolerance=self.tolerance)
-
-    def low_precision(self) -> Self:
-        return type(self)(
-            self.X, self.y, self.likelihood, warm_start=WarmStart(self._warm_start.last), tolerance=LOW_PRECISION
-        )
+        tolerance = self.VALUE_ALONE * self.tolerance
+        return self._run(kernel.between(self.X, self.X).K, likelihood, tolerance, left_out=tolerance).log_evidence
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
-        result = self._run(kernel.between(self.X, self.X).K, self.tolerance)
+        result = self._run(kernel.between(self.X, self.X).K, likelihood, self.tolerance, left_out=0.0)
         curvature = result.full_curvature
         cavity_mean, cavity_cov = cavities(result, self._indicators)
         return InferenceResult(
@@ -475,12 +425,15 @@ class SoftmaxInference(DenseInference):
             n_iterations=result.n_iterations,
         )
 
-    def stateless(self) -> Self:
-        return type(self)(self.X, self.y, self.likelihood, warm=False)
-
-    def _run(self, K: np.ndarray, tolerance: float, left_out: float = 0.0) -> SoftmaxResult:
-        start = self._warm_start.last
+    def _run(
+        self, K: np.ndarray, likelihood: Likelihood, tolerance: float, left_out: float | None = None
+    ) -> SoftmaxResult:
+        left_out = LEFT_OUT * tolerance if left_out is None else left_out
+        start = self.warm_start.last
         result = softmax_laplace(K, self._indicators, start=start, tolerance=tolerance, left_out=left_out)
         if self.warm:
-            self._warm_start.last = result.mode if result.converged else None
+            self.warm_start.last = result.mode if result.converged else None
         return result
+
+    def _gradient(self, result: SoftmaxResult, likelihood: Likelihood) -> tuple[np.ndarray, np.ndarray]:
+        return softmax_gradient(result), np.empty(0)

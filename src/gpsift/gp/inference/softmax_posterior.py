@@ -132,7 +132,7 @@ class SoftmaxPosteriorAt:
         dk = self.pairs.step(j, delta)
         dq = solve_lower(posterior.L, dk.T)
         P_dq = posterior.P @ dq
-        N_P_dq = _solved(posterior.N, P_dq)
+        N_P_dq = _solve_each(posterior.N, P_dq)
         own = posterior.kernel.diag_step(self.X, j, delta) - np.einsum("mi,cmi->ci", 2.0 * self.q + dq, P_dq)
         across = _products(self.N_P_q, N_P_dq)
         cov_change = self._diagonal(own) + across + np.swapaxes(across, 1, 2) + _products(N_P_dq, N_P_dq)
@@ -155,14 +155,14 @@ class SoftmaxPosteriorAt:
     @cached_property
     def N_P_q(self) -> np.ndarray:
         """N^-1 P_c q, (C, m, n)."""
-        return _solved(self.posterior.N, self.P_q)
+        return _solve_each(self.posterior.N, self.P_q)
 
     def _diagonal(self, values: np.ndarray) -> np.ndarray:
         """Diagonal matrices (n, C, C) of the values (C, n)."""
         return values.T[:, :, None] * np.eye(self.posterior.n_classes)
 
 
-def _solved(L: np.ndarray, B: np.ndarray) -> np.ndarray:
+def _solve_each(L: np.ndarray, B: np.ndarray) -> np.ndarray:
     """L^-1 B_c for each class."""
     return np.stack([solve_lower(L, columns) for columns in B])
 

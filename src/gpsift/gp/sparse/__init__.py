@@ -3,7 +3,7 @@
 `choice.py` is the choice `Sparse`. `inducing.py` picks the inducing points. `sites.py` has the mathematics that all
 likelihoods share, `bound.py` the bound for Gaussian noise and `variational.py` the one for other likelihoods, each with
 its engine (`engine.py` is their base). The folder `vecchia` has inference by blocks. `search.py` finds the
-hyperparameters, and `interval_engine.py` is for intervals. Read `sites.py` and `bound.py` first.
+hyperparameters. Read `sites.py` and `bound.py` first.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-r"""Sparse inference with Gaussian noise: m inducing points stand for n rows, at a cost of O(n m^2) (Titsias 2009).
+r"""Sparse inference with Gaussian noise: m inducing points in place of n rows, at a cost of O(n m^2) (Titsias 2009).
 
 With noise variances s_i the sites of `sites.py` are known before q is: W_i = 1 / s_i, W_i mu_i + g_i = y_i / s_i. One
 pass over all rows finds the best q, and with it
@@ -14,29 +14,30 @@ A second pass finds the gradient. By the logarithm of a noise variance that all 
     \sum_i a_i^T S a_i / s_i = \mathrm{tr}(I - S) .
 
 `BoundEngine` is the method of inference. Its posterior has the inducing points as support, or is the one by blocks of
-`gpsift.gp.sparse.vecchia` where that predicts left-out rows better.
+`gpsift.gp.sparse.vecchia` where that predicts left-out rows better. `IntervalEngine` infers with hyperparameters that
+are drawn around those of a fit.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import NamedTuple, Self
 
 import numpy as np
 
-from gpsift._utils.arrays import Array, namespace
+from gpsift._utils.arrays import Array, namespace, to_numpy
 from gpsift._utils.linalg import log_det_from_cholesky, total_product
 from gpsift._utils.rows import CHUNK_BYTES, DOUBLE, Rows, RowSource, Totals
-from gpsift.gp.inference import Evidence, InferenceResult
+from gpsift.gp.inference import Evidence, InferenceMethod, InferenceResult
 from gpsift.gp.inference.base import LOG_2PI
 from gpsift.gp.sparse.choice import Sparse
 from gpsift.gp.sparse.engine import Solved, SparseEngine, local_rows
 from gpsift.gp.sparse.inducing import Inducing
-from gpsift.gp.sparse.sites import NaturalGaussian, SiteSums, Whitened, by_inducing, prepare, shrunk
-from gpsift.gp.sparse.vecchia.block_inference import ByNeighbours, NearBlocks, usual_near_rows
-from gpsift.gp.sparse.vecchia.evidence import VecchiaEngine
+from gpsift.gp.sparse.sites import NaturalGaussian, SiteSums, Whitened, inducing_gradient, inner_factor, prepare
+from gpsift.gp.sparse.vecchia.block_posterior import BlockInference, NearBlocks, usual_near_rows
+from gpsift.gp.sparse.vecchia.evidence import VECCHIA_ROWS, VecchiaEngine
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 from gpsift.reference.posterior import Posterior
@@ -58,7 +59,6 @@ class BoundModel:
 class GaussianSums(SiteSums):
     """Sums of the first pass over the rows: all that the posterior and the value of the bound need."""
 
-    log_density: float  # sum_i log N(y_i; 0, s_i)
     residual: float  # sum_i r_i / s_i
 
 
@@ -88,9 +88,9 @@ def slopes(model: BoundModel, q: NaturalGaussian, inner: Array, rows: Rows) -> S
 
 
 def left_out(model: BoundModel, q: NaturalGaussian, rows: Rows) -> tuple[Array, Array]:
-    """Latent mean and variance at the rows of a chunk, each given all others, which is exact with inducing points kept.
+    """Latent mean and variance at the rows of a chunk, each given all others.
 
-    What remains is that these, like the hyperparameters, were chosen with the row.
+    This is exact but for the inducing points and hyperparameters, which were chosen with the row.
     """
     chunk, s = Whitened.of(model.inducing, rows.X), model.noise(rows)
     mean = chunk.A @ q.mean
@@ -98,14 +98,14 @@ def left_out(model: BoundModel, q: NaturalGaussian, rows: Rows) -> tuple[Array, 
 
 
 def left_out_density(model: BoundModel, q: NaturalGaussian, rows: Rows) -> float:
-    """How well the rows of a chunk are predicted, each by all others."""
+    """Return the log density of the rows of a chunk, each predicted by all others."""
     mean, var = left_out(model, q, rows)
     xp, var = namespace(mean), var + model.noise(rows)
     return -0.5 * float(xp.sum(xp.log(var) + (rows.y - mean) ** 2 / var + LOG_2PI))
 
 
 class Passes:
-    """All rows of a data set under one model: the best q, and the value of the bound."""
+    """The best q of all rows under one model, and the value of the bound."""
 
     def __init__(self, model: BoundModel, source: RowSource):
         self.model, self.source = model, source
@@ -119,28 +119,28 @@ class Passes:
     def gradient(self) -> np.ndarray:
         """The gradient by the log parameters of the kernel, then by a noise variance that all rows share."""
         model, q = self.model, self.q
-        total = self.source.map_reduce(partial(slopes, model, q, shrunk(model.inducing, q)))
+        total = self.source.map_reduce(partial(slopes, model, q, inner_factor(model.inducing, q)))
         explained = q.mean.shape[0] - total_product(q.L_P_inverse, q.L_P_inverse)  # tr(I - S)
-        return np.append(total.by_kernel + by_inducing(model.inducing, q), total.by_noise + 0.5 * explained)
+        return np.append(total.by_kernel + inducing_gradient(model.inducing, q), total.by_noise + 0.5 * explained)
 
     def elpd(self, rows: RowSource) -> float:
-        """Log predictive density of some of the rows, each given all others in the sense of `left_out`."""
+        """Log predictive density of some of the rows, each given all others."""
         return rows.map_reduce(partial(left_out_density, self.model, self.q))
 
     def posterior(self) -> Posterior:
-        """With the inducing points as support."""
+        """Return the posterior with the inducing points as support."""
         return self.model.inducing.posterior(self.q.mean, self.q.precision)
 
 
 def bound_evidence(model: BoundModel, source: RowSource) -> Evidence:
-    """The bound with its gradient."""
+    """Return the bound with its gradient."""
     passes = Passes(model, source)
     value = passes.value
     return Evidence(value if math.isfinite(value) else -math.inf, passes.gradient(), model.inducing.added)
 
 
 def bound_model(kernel: Kernel, Z: Array, noise_var: float | None = None) -> BoundModel:
-    """The bound of Gaussian observations with these inducing points."""
+    """Return the bound of Gaussian observations with these inducing points."""
     return BoundModel(Inducing.of(kernel, Z), noise_var)
 
 
@@ -150,10 +150,12 @@ JUDGED_ROWS = 20_000
 LEAST_SAMPLED_ROWS = 1000
 # Prior variance that inducing points leave, in units of the noise variance, below which neighbours are not tried.
 LEAST_RESIDUAL = 0.01
+# Rows whose bound is maximised, at most.
+SAMPLE_ROWS = 10_000
 
 
 class LeftOutScore(NamedTuple):
-    """Log density of rows, each predicted by all others; the bound; the engine with what was taken.
+    """Log density of rows, each predicted by all others; the bound; and the engine that predicts them best.
 
     `residual` is the prior variance that inducing points leave, in units of the noise variance, as a mean of rows.
     """
@@ -167,7 +169,7 @@ class LeftOutScore(NamedTuple):
 class BoundEngine(SparseEngine):
     """The variational bound with inducing points, for Gaussian noise.
 
-    The posterior is by neighbours instead where some rows are near each block, see `scored`.
+    The posterior is by neighbours instead where `near_rows` rows are near each block, see `score`.
     """
 
     def __init__(self, source: RowSource, candidates: np.ndarray, Z: Array, choice: Sparse, near_rows: int = 0):
@@ -176,58 +178,49 @@ class BoundEngine(SparseEngine):
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
         found = bound_evidence(self.model(kernel, likelihood), self.source)
-        return found if likelihood.params else Evidence(found.value, found.gradient[:-1], found.jitter)
+        return found if likelihood.params else found.without_noise()
 
-    def solved(self, kernel: Kernel, likelihood: Likelihood) -> Solved:
+    def solve(self, kernel: Kernel, likelihood: Likelihood) -> Solved:
         if self.near_rows:
-            found = self.by_neighbours(kernel, likelihood)
+            by_blocks = self.by_neighbours(kernel, likelihood)
             vecchia = VecchiaEngine.near(self._kept_rows, kernel, self.choice.seed)
             log_evidence = vecchia.log_evidence(kernel, likelihood) * self.source.n / vecchia.n
-            return Solved(found.inferred(log_evidence), found.left_out)
-        model = self.model(kernel, likelihood)
-        passes = Passes(model, self.source)
-        points = {"jitter": model.inducing.added, "n_inducing": self.Z.shape[0]}
-        none = np.empty(0)
-        inferred = InferenceResult(passes.posterior(), passes.value, none, none, **points)
-        return Solved(inferred, partial(left_out, model, passes.q))
-
-    def by_neighbours(self, kernel: Kernel, likelihood: Likelihood) -> ByNeighbours:
-        """The posterior by neighbours."""
-        return self._near_blocks(kernel, likelihood, self.near_rows).answer()
-
-    def scored(self, kernel: Kernel, likelihood: Likelihood) -> LeftOutScore:
-        """How well rows are predicted, each by all others, with inducing points or by neighbours as is better.
-
-        Of neighbours that is known in some blocks: what they gain there is taken for their gain everywhere.
-        """
+            return Solved(by_blocks.result(log_evidence), by_blocks.left_out)
         passes = Passes(self.model(kernel, likelihood), self.source)
-        elpd, residual = passes.elpd(self.source), passes.sums.residual / self.source.n
-        near_rows = self.tried_near_rows(residual)
+        result = self.result(passes.model.inducing, passes.q, passes.value)
+        return Solved(result, partial(left_out, passes.model, passes.q))
+
+    def by_neighbours(self, kernel: Kernel, likelihood: Likelihood) -> BlockInference:
+        """Infer the posterior by neighbours."""
+        return self._near_blocks(kernel, likelihood, self.near_rows).infer()
+
+    def score(self, kernel: Kernel, likelihood: Likelihood) -> LeftOutScore:
+        """Predict rows, each by all others, with inducing points or by neighbours as is better.
+
+        Neighbours are compared in some blocks: what they gain there is taken for their gain everywhere.
+        """
+        passes, n = Passes(self.model(kernel, likelihood), self.source), self.source.n
+        elpd, residual = passes.elpd(self.source), passes.sums.residual / n
+        near_rows = self.choice.near_rows
+        if near_rows is None:
+            near_rows = usual_near_rows(self._n_kept) if residual > LEAST_RESIDUAL else 0
         if near_rows:
-            gain = self._gain(passes, elpd, self._near_blocks(kernel, likelihood, near_rows))
+            blocks = self._near_blocks(kernel, likelihood, near_rows)
+            rows, by_neighbours = blocks.score(JUDGED_ROWS, self.choice.seed)
+            by_points = elpd if rows.n == n else passes.elpd(local_rows(rows, self.choice))
+            gain = (by_neighbours - by_points) / rows.n
+            if not np.isfinite(gain):
+                gain = -np.inf
             if self.choice.near_rows or gain > 0.0:
-                elpd += gain * self.source.n
+                elpd += gain * n
             else:
                 near_rows = 0
         engine = type(self)(self.source, self.candidates, self.Z, self.choice, near_rows)
         return LeftOutScore(elpd if np.isfinite(elpd) else -np.inf, passes.value, residual, engine)
 
-    def tried_near_rows(self, residual: float) -> int:
-        """How many rows near each block are tried where inducing points leave so much; 0 where neighbours are not."""
-        if self.choice.near_rows is not None:
-            return self.choice.near_rows
-        return usual_near_rows(self.n_kept) if residual > LEAST_RESIDUAL else 0
-
-    def _gain(self, passes: Passes, elpd: float, near_blocks: NearBlocks) -> float:
-        """Mean gain of blocks over inducing points in the log density of some left-out rows; `elpd` is that of all."""
-        rows, by_neighbours = near_blocks.judged(JUDGED_ROWS, self.choice.seed)
-        by_points = elpd if rows.n == self.source.n else passes.elpd(local_rows(rows, self.choice))
-        gain = (by_neighbours - by_points) / rows.n
-        return gain if np.isfinite(gain) else -np.inf
-
     @property
-    def n_kept(self) -> int:
-        """How many rows a posterior by neighbours has."""
+    def _n_kept(self) -> int:
+        """The number of rows that a posterior by neighbours has."""
         chunk, n = self.choice.chunk_bytes or CHUNK_BYTES, self.source.n
         most = max(LEAST_SAMPLED_ROWS, chunk // (DOUBLE * self.Z.shape[1]))
         # A row that is not kept is predicted by a factor of its own block, made anew: few such rows cost as many do.
@@ -235,8 +228,8 @@ class BoundEngine(SparseEngine):
 
     @cached_property
     def _kept_rows(self) -> Rows:
-        """These rows. They travel with the posterior, to where each chunk of rows is visited."""
-        return self.source.sample(self.n_kept, self.choice.seed + 1)
+        """The rows of a posterior by neighbours, which goes with them to wherever a chunk of rows is."""
+        return self.source.sample(self._n_kept, self.choice.seed + 1)
 
     def _near_blocks(self, kernel: Kernel, likelihood: Likelihood, near_rows: int) -> NearBlocks:
         return NearBlocks.of(kernel, _shared_noise(likelihood), self._kept_rows, near_rows)
@@ -245,10 +238,58 @@ class BoundEngine(SparseEngine):
         return type(self)(self.source, self.candidates, self.Z, self.choice, self.near_rows)
 
     def model(self, kernel: Kernel, likelihood: Likelihood) -> BoundModel:
-        """The bound at these hyperparameters."""
+        """Return the bound at these hyperparameters."""
         return bound_model(kernel, self.Z, _shared_noise(likelihood))
 
 
 def _shared_noise(likelihood: Likelihood) -> float | None:
     """The noise variance of all rows, or None where each has its own."""
     return None if likelihood.knows_noise else float(likelihood.noise_var)
+
+
+class IntervalEngine(InferenceMethod):
+    """Inference for intervals: the evidence by which hyperparameters were found, and posteriors of all rows.
+
+    Inducing points stay, and so do the nearest rows of each block for Vecchia's evidence.
+    """
+
+    name = "sparse"
+
+    def __init__(self, by: InferenceMethod, fitted: BoundEngine):
+        self.by, self.fitted = by, fitted
+
+    @classmethod
+    def of(
+        cls, rows: Rows, kernel: Kernel, choice: Sparse, *, Z: Array | None, near_rows: int, by_vecchia: bool
+    ) -> Self:
+        """Return the engine for a model with this kernel, found by Vecchia's evidence or by the bound.
+
+        Of many rows both had a sample. Inducing points are Z, or picked for the kernel where they are not known.
+        """
+        source, seed = local_rows(rows, choice), choice.seed
+        if Z is None:
+            Z = BoundEngine.of(source, kernel, choice).Z
+        fitted = BoundEngine(source, to_numpy(Z), Z, choice, near_rows)
+        if by_vecchia:
+            sample = source.sample(VECCHIA_ROWS, seed).on_host()
+            return cls(VecchiaEngine.near(sample, kernel, seed), fitted)
+        return cls(fitted if source.n <= SAMPLE_ROWS else fitted.on_rows(source.sample(SAMPLE_ROWS, seed)), fitted)
+
+    @property
+    def has_exact_slopes(self) -> bool:
+        return True  # of Gaussian noise
+
+    def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
+        return self.by.evidence(kernel, likelihood)
+
+    def infer(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
+        if self.fitted.near_rows:
+            log_evidence = self.by.log_evidence(kernel, likelihood)
+            return self.fitted.by_neighbours(kernel, likelihood).result(log_evidence)
+        result = self.fitted.solve(kernel, likelihood).result
+        if self.by is self.fitted:
+            return result
+        return replace(result, log_evidence=self.by.log_evidence(kernel, likelihood))
+
+    def stateless(self) -> Self:
+        return type(self)(self.by.stateless(), self.fitted.stateless())

@@ -1,11 +1,11 @@
-"""The base of the sparse engines: rows in chunks, and inducing points that stand for them."""
+"""The base of the sparse engines: rows in chunks, and inducing points in their place."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -13,20 +13,21 @@ from gpsift._utils.arrays import Array, like, to_numpy
 from gpsift._utils.rows import LocalRows, Rows, RowSource, chunk_bytes_for
 from gpsift.gp.inference import InferenceMethod, InferenceResult
 from gpsift.gp.sparse.choice import Sparse
-from gpsift.gp.sparse.inducing import inducing_rows, most_candidates
+from gpsift.gp.sparse.inducing import Inducing, inducing_rows, most_candidates
+from gpsift.gp.sparse.sites import NaturalGaussian
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 
 
 class Solved(NamedTuple):
-    """An answer before rows are left out, and how that is done: latent mean and variance of some, given all others."""
+    """A result before rows are left out, and a function that returns mean and variance of some, given all others."""
 
-    inferred: InferenceResult
+    result: InferenceResult
     left_out: Callable[[Rows], tuple[Array, Array]]
 
 
 class SparseEngine(InferenceMethod):
-    """Inference with inducing points Z (m, p), picked among candidates; they stay where they are, see `picked_for`."""
+    """Inference with inducing points Z (m, p), picked among candidates; they stay where they are, see `pick_points`."""
 
     name = "sparse"
 
@@ -34,31 +35,39 @@ class SparseEngine(InferenceMethod):
         self.source, self.candidates, self.Z, self.choice = source, candidates, Z, choice
 
     @classmethod
-    def picking(cls, source: RowSource, kernel: Kernel, choice: Sparse) -> Self:
-        """With the inducing points that suit this kernel."""
+    def of(cls, source: RowSource, kernel: Kernel, choice: Sparse) -> Self:
+        """Return an engine with the inducing points that suit this kernel."""
         candidates = source.sample(most_candidates(choice.m), choice.seed).X
-        return cls(source, to_numpy(candidates), candidates, choice).picked_for(kernel)
+        return cls(source, to_numpy(candidates), candidates, choice).pick_points(kernel)
 
-    def picked_for(self, kernel: Kernel) -> Self:
-        """An engine on the same rows, with the inducing points that suit this kernel."""
+    def pick_points(self, kernel: Kernel) -> Self:
+        """Return an engine on the same rows, with the inducing points that suit this kernel."""
         Z = self.candidates[inducing_rows(kernel, self.candidates, self.choice.m, seed=self.choice.seed)]
         return type(self)(self.source, self.candidates, like(self.Z, Z), self.choice)
 
-    def on(self, rows: Rows) -> Self:
-        """An engine with the same inducing points, on these rows only."""
+    def on_rows(self, rows: Rows) -> Self:
+        """Return an engine with the same inducing points, on these rows only."""
         return type(self)(local_rows(rows, self.choice), self.candidates, self.Z, self.choice)
 
     @abstractmethod
-    def solved(self, kernel: Kernel, likelihood: Likelihood) -> Solved:
-        """The posterior, and how rows are left out of it."""
+    def solve(self, kernel: Kernel, likelihood: Likelihood) -> Solved:
+        """Find the posterior, and how rows are left out of it."""
+
+    def result(self, inducing: Inducing, q: NaturalGaussian, log_evidence: float, **status: Any) -> InferenceResult:
+        """Return the result with inducing points as support, before rows are left out."""
+        posterior, none = inducing.posterior(q.mean, q.precision), np.empty(0)
+        n_inducing = self.Z.shape[0]
+        return InferenceResult(
+            posterior, log_evidence, none, none, jitter=inducing.added, n_inducing=n_inducing, **status
+        )
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
-        inferred, left_out = self.solved(kernel, likelihood)
-        source = self.source.single_chunk() if inferred.n_blocks else self.source  # what leaves rows out divides them
+        result, left_out = self.solve(kernel, likelihood)
+        source = self.source.single_chunk() if result.n_blocks else self.source  # what leaves rows out divides them
         cavity_mean, cavity_var = source.map_concat(left_out)
-        return replace(inferred, cavity_mean=to_numpy(cavity_mean), cavity_var=to_numpy(cavity_var))
+        return replace(result, cavity_mean=to_numpy(cavity_mean), cavity_var=to_numpy(cavity_var))
 
 
 def local_rows(rows: Rows, choice: Sparse) -> LocalRows:
-    """Rows to be visited in this process."""
+    """Return a source of rows in this process."""
     return LocalRows(rows, choice.m, choice.chunk_bytes or chunk_bytes_for(rows.X))

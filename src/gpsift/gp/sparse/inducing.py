@@ -1,7 +1,7 @@
 """Inducing points: which rows become them, and their own covariance.
 
-Points are picked one after another, each the row that explains most of what is left. What a variational bound pays for
-its points is the prior variance that they leave at all rows, the trace of K - Q. Of some rows, drawn with a chance
+Points are picked one after another, each the row that explains most of what is left. A variational bound is
+lower by the prior variance that its points leave at all rows, the trace of K - Q. Of some rows, drawn with a chance
 proportional to what is left at them, the one that lowers the trace most is taken: a row in the midst of others, not the
 outlier that the largest variance alone would point to. On 2000 rows of the Protein data and 200 points the bound is 500
 nats above that of the row of largest variance each time, which is the greedy choice of Burt, Rasmussen and van der Wilk
@@ -56,16 +56,13 @@ class Inducing:
     def L_inverse(self) -> Array:
         return invert_lower(self.L)
 
-    def whitened(self, pairs: Pairs) -> Array:
+    def whiten(self, pairs: Pairs) -> Array:
         """K_xz L^-T."""
         return times_transposed(pairs.K, self.L_inverse)
 
-    def unwhitened(self, inner: Array) -> Array:
-        """L^-T `inner` L^-1: a derivative by K_zz, of one in the whitened coordinates."""
-        return solve_lower(self.L, solve_lower(self.L, inner, transpose=True).T, transpose=True)
-
-    def log_gradient(self, G: Array) -> np.ndarray:
-        """By the log parameters of the kernel, where G is the derivative by K_zz."""
+    def log_gradient(self, inner: Array) -> np.ndarray:
+        """Return the gradient by log parameters of the kernel, where L^-T `inner` L^-1 is the derivative by K_zz."""
+        G = solve_lower(self.L, solve_lower(self.L, inner, transpose=True).T, transpose=True)
         xp = namespace(G)
         share = self.jitter / float(xp.mean(self.kernel.diag(self.Z)))  # of the mean diagonal, with which it moves
         return self.pairs.log_gradient(add_diagonal(G, share * float(xp.mean(xp.linalg.diagonal(G)))))
@@ -80,12 +77,12 @@ class Inducing:
 
 
 def most_candidates(m: int) -> int:
-    """Among how many rows m points are sought."""
+    """Return among how many rows m points are sought."""
     return max(CANDIDATES, CANDIDATES_PER_POINT * m)
 
 
 def inducing_rows(kernel: Kernel, X: np.ndarray, m: int, *, seed: int = 0) -> np.ndarray:
-    """Indices of at most m rows of X, in the order in which they were picked; fewer where fewer explain the rows."""
+    """Pick at most m rows of X, and return their indices in that order; fewer where fewer explain the rows."""
     n = X.shape[0]
     rng = np.random.default_rng(seed)
     residual = np.array(kernel.diag(X), dtype=float)
@@ -95,7 +92,12 @@ def inducing_rows(kernel: Kernel, X: np.ndarray, m: int, *, seed: int = 0) -> np
     for k in range(min(m, n)):
         if residual.max() <= least:
             break
-        drawn = _drawn(residual, least, rng) if m < n else np.array([np.argmax(residual)])
+        if m < n:
+            weights = np.where(residual > least, residual, 0.0)
+            size = min(COMPETITORS, int(np.count_nonzero(weights)))
+            drawn = rng.choice(n, size=size, replace=False, p=weights / weights.sum())
+        else:
+            drawn = np.array([np.argmax(residual)])
         found = kernel.between(X, X[drawn]).K - columns[:k].T @ columns[:k, drawn]
         found /= np.sqrt(residual[drawn])
         best = int(np.argmax(np.einsum("ij,ij->j", found, found)))
@@ -104,10 +106,3 @@ def inducing_rows(kernel: Kernel, X: np.ndarray, m: int, *, seed: int = 0) -> np
         residual[drawn[best]] = 0.0
         picked.append(int(drawn[best]))
     return np.array(picked)
-
-
-def _drawn(residual: np.ndarray, least: float, rng: np.random.Generator) -> np.ndarray:
-    """Rows that compete to be the next point."""
-    weights = np.where(residual > least, residual, 0.0)
-    size = min(COMPETITORS, int(np.count_nonzero(weights)))
-    return rng.choice(len(weights), size=size, replace=False, p=weights / weights.sum())

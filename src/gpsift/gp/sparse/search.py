@@ -9,7 +9,7 @@
 3. *Vecchia's evidence*, with Gaussian noise only (`gpsift.gp.sparse.vecchia.evidence`), is maximised from where exact
    inference on a larger sample ends, without the drift towards smooth functions and much noise that too few inducing
    points have on a variational bound. Leave-one-out decides between 2 and 3, and whether the posterior has inducing
-   points or is by blocks (`gpsift.gp.sparse.vecchia.block_inference`).
+   points or is by blocks (`gpsift.gp.sparse.vecchia.block_posterior`).
 
 A stepwise selection (`Sift`) is made on the sample of step 1. A few thousand rows hardly see an effect of a percent of
 the variance, and a hundred thousand see it clearly. So the features that it has left inactive are activated again
@@ -36,7 +36,7 @@ from gpsift.gp.hyperparameters.restarts import reactivate, shorten_lengthscales,
 from gpsift.gp.hyperparameters.stepwise import selection_penalty
 from gpsift.gp.inference import DenseInference, ExactInference
 from gpsift.gp.inference.laplace import LaplaceInference
-from gpsift.gp.sparse.bound import BoundEngine
+from gpsift.gp.sparse.bound import SAMPLE_ROWS, BoundEngine
 from gpsift.gp.sparse.engine import SparseEngine
 from gpsift.gp.sparse.variational import VariationalEngine
 from gpsift.gp.sparse.vecchia.evidence import VECCHIA_ROWS, VecchiaEngine
@@ -48,8 +48,6 @@ FIRST_ROWS = 1000
 LAPLACE_ROWS = 500
 # Rows of the larger sample for exact inference, which takes half a second an evaluation there.
 EXACT_ROWS = 2000
-# Rows whose bound is maximised, at most.
-SAMPLE_ROWS = 10_000
 # With more rows than this, searches have the tolerance that follows, and features that the first sample has left
 # inactive are tried again.
 MANY_ROWS = 5000
@@ -123,16 +121,15 @@ class SparseSearch:
     def maximise_bound(self) -> Candidate:
         """Maximise the bound of all rows, or of a sample where there are many.
 
-        A search on few rows leaves inactive what is too weak for them. The objective is flat there, so that more rows
-        alone would not activate it again. Therefore inactive features are reactivated: for a stepwise selection before
-        the search, otherwise for a second search from where the first one ended.
+        Features that few rows have left inactive are reactivated, because the objective is flat there: for a stepwise
+        selection before the search, otherwise for a second search from where the first one ended.
         """
         problem, rows = self.problem, None
         if self.has_many_rows:
             problem = replace(problem, tolerance=MANY_ROWS_TOLERANCE)
         if self.source.n > SAMPLE_ROWS:
             rows = self.source.sample(SAMPLE_ROWS, self.seed)
-            problem = replace(problem, engine=problem.engine.on(rows))
+            problem = replace(problem, engine=problem.engine.on_rows(rows))
         if self.refinement is not None:
             found = self._maximise(problem, self.refinement.reactivate(self.first.log_params))
             found = found._replace(estimate=self.refinement.prune(found.problem, found.estimate))
@@ -161,10 +158,9 @@ class SparseSearch:
     def maximise_vecchia(self, by_bound: Estimate) -> Candidate:
         """Maximise Vecchia's evidence, from the best of several places.
 
-        Few rows have several optima. Exact inference on a sample goes on from the first estimate, which may have left
-        features inactive, from the default values (not after a stepwise selection), and from the estimate by the bound,
-        which has seen more rows. The place of largest evidence among their ends and the bound's is the start. After the
-        first search the rows near each block are found again, because length-scales have moved.
+        Exact inference on a larger sample starts from the first estimate, from the default values (not after a stepwise
+        selection) and from the estimate by the bound. The end of largest evidence, the bound's included, is the start.
+        After the first search the rows near each block are found again, because length-scales have moved.
         """
         dense = sample_problem(self.problem, EXACT_ROWS)
         starts = [self.first.log_params, *([] if self.first.sift else [None]), by_bound.log_params]
@@ -211,7 +207,7 @@ def choose(candidates: Sequence[Candidate]) -> tuple[Candidate, float]:
     """
     if not isinstance(candidates[0].problem.engine, BoundEngine):
         return candidates[0], -np.inf
-    scores = [each.problem.engine.scored(*each.problem.split(each.estimate.log_params)) for each in candidates]
+    scores = [each.problem.engine.score(*each.problem.split(each.estimate.log_params)) for each in candidates]
     best = max(range(len(candidates)), key=lambda k: scores[k][:2])
     (estimate, problem), engine = candidates[best], scores[best].engine
     if len(candidates) > 1 and not engine.near_rows:
@@ -242,7 +238,7 @@ def estimate_densely(hyper: Hyper, problem: Problem[DenseInference]) -> Estimate
 def pick_points(problem: Problem[SparseEngine], log_params: np.ndarray) -> Problem[SparseEngine]:
     """Return the problem with inducing points picked for these hyperparameters, at which its search starts."""
     kernel, _ = problem.split(log_params)
-    return replace(problem, engine=problem.engine.picked_for(kernel), start=log_params)
+    return replace(problem, engine=problem.engine.pick_points(kernel), start=log_params)
 
 
 def best_of(found: Sequence[Candidate]) -> Candidate:
@@ -285,7 +281,7 @@ def _warn_if_points_are_too_few(best: Candidate, residual: float, by_vecchia: Es
 
 
 class StepwiseRefinement:
-    """Features and groups of a stepwise selection on few rows that more rows are to decide on.
+    """The features and groups of a stepwise selection on few rows that are selected again on more rows.
 
     These are the active ones and, of the others, those of largest score statistic, up to `max_active` in all.
     """

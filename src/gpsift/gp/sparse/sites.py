@@ -87,7 +87,7 @@ class NaturalGaussian:
         return 0.5 * float(spread + self.mean @ self.mean - size + log_det_from_cholesky(self.L_P))
 
     def towards(self, other: Self, step: float) -> Self:
-        """A part of the way to another one."""
+        """Move a part of the way to another one."""
         return type(self)(
             self.precision + step * (other.precision - self.precision), self.shift + step * (other.shift - self.shift)
         )
@@ -99,15 +99,15 @@ class NaturalGaussian:
         return 0.5 * float(across + shift @ ((self.precision + other.precision) @ shift))
 
     def is_proper(self) -> bool:
-        """Whether there is such a distribution: rounding and mixtures with negative weights can leave none."""
+        """Say whether it exists: rounding and mixtures with negative weights can leave no distribution."""
         try:
             _ = self.L_P
         except NotPositiveDefinite:
             return False
         return True
 
-    def scaled(self, towards: Self, start: Self) -> Array:
-        """The way from `start` to another in units of this one's width, flat: its square is twice a small distance."""
+    def step_in_widths(self, towards: Self, start: Self) -> Array:
+        """Return the way from `start` to another in units of this one's width: its square is twice a small distance."""
         xp, L_inverse = namespace(self.precision), self.L_P_inverse
         by_precision, by_shift = towards.precision - start.precision, towards.shift - start.shift
         of_precision = L_inverse @ by_precision @ L_inverse.T
@@ -116,13 +116,13 @@ class NaturalGaussian:
 
 
 def anderson_mixture(path: Sequence[tuple[NaturalGaussian, NaturalGaussian]]) -> NaturalGaussian:
-    """Anderson's mixture of where the last steps lead: were all linear, a step from there would be the shortest.
+    """Mix the targets of the last steps (Anderson 1965): were all linear, a step from there would be the shortest.
 
     Plain steps creep, or go back and forth, where the signal is large: at a signal variance of 100 with a logit link
     they took 107 visits of the rows, and with mixtures 9.
     """
     here = path[-1][0]
-    ways = np.stack([to_numpy(here.scaled(target, q)) for q, target in path])
+    ways = np.stack([to_numpy(here.step_in_widths(target, q)) for q, target in path])
     weights = np.diff(anderson_shares(ways), prepend=0.0, append=1.0)
     shares = [(float(weight), target) for weight, (_, target) in zip(weights, path, strict=True)]
     return NaturalGaussian(
@@ -132,7 +132,7 @@ def anderson_mixture(path: Sequence[tuple[NaturalGaussian, NaturalGaussian]]) ->
 
 
 def step_candidates(path: Sequence[tuple[NaturalGaussian, NaturalGaussian]]) -> Iterator[NaturalGaussian]:
-    """Where to go from the last place of the path, the boldest first."""
+    """Yield where to go from the last place of the path, the longest step first."""
     q, target = path[-1]
     if len(path) > 1:
         mixture = anderson_mixture(path)
@@ -144,14 +144,15 @@ def step_candidates(path: Sequence[tuple[NaturalGaussian, NaturalGaussian]]) -> 
 
 @dataclass(frozen=True, eq=False)
 class SiteSums(Totals):
-    """The sites of rows, summed: all that q needs of them. What else is summed, a bound adds to it."""
+    """The sites of rows, summed, and how well q explains the rows."""
 
     AA: Array  # sum_i W_i a_i a_i^T
     Ab: Array  # sum_i (W_i mu_i + g_i) a_i
+    log_density: float  # sum_i E log p(y_i | f); with Gaussian noise sum_i log N(y_i; 0, s_i)
 
     @cached_property
     def q(self) -> NaturalGaussian:
-        """The best one for these sites."""
+        """The best q for these sites."""
         return NaturalGaussian(add_diagonal(self.AA, 1.0), self.Ab)
 
 
@@ -168,7 +169,7 @@ class Whitened:
     @classmethod
     def of(cls, inducing: Inducing, X: Array) -> Whitened:
         pairs = inducing.kernel.between(X, inducing.Z)
-        A = inducing.whitened(pairs)
+        A = inducing.whiten(pairs)
         r = inducing.kernel.diag(X) - row_products(A, A)
         return cls(inducing, X, pairs, A, namespace(A).clip(r, 0.0, None))
 
@@ -177,9 +178,9 @@ class Whitened:
         V = times_transposed(self.A, q.L_P_inverse)
         return row_products(V, V)
 
-    def log_gradient(self, W: Array, g: Array, q: NaturalGaussian, shrunk: Array) -> np.ndarray:
-        """By the log parameters of the kernel, as far as it goes through these rows; `shrunk` = (I - S) L^-1."""
-        G = (W[:, None] * self.A) @ shrunk
+    def log_gradient(self, W: Array, g: Array, q: NaturalGaussian, inner: Array) -> np.ndarray:
+        """Return the gradient by log parameters of the kernel, as far as these rows go; `inner` is `inner_factor`."""
+        G = (W[:, None] * self.A) @ inner
         G += g[:, None] * (q.mean @ self.inducing.L_inverse)
         return self.pairs.log_gradient(G) + self.inducing.kernel.diag_log_gradient(self.X, -0.5 * W)
 
@@ -194,16 +195,16 @@ class Whitened:
         return mean - g * s / kept, self.r + s / kept
 
 
-def shrunk(inducing: Inducing, q: NaturalGaussian) -> Array:
+def inner_factor(inducing: Inducing, q: NaturalGaussian) -> Array:
     """(I - S) L^-1."""
     return inducing.L_inverse - q.covariance @ inducing.L_inverse
 
 
-def by_inducing(inducing: Inducing, q: NaturalGaussian) -> np.ndarray:
-    """The gradient by the log parameters of the kernel, as far as it goes through K_zz."""
+def inducing_gradient(inducing: Inducing, q: NaturalGaussian) -> np.ndarray:
+    """Return the part of the gradient by log parameters of the kernel that K_zz has."""
     m, S = q.mean, q.covariance
     H = m[:, None] * m + S + q.precision - 2.0 * eye_like(S, S.shape[0])
-    return inducing.log_gradient(inducing.unwhitened(-0.5 * H))
+    return inducing.log_gradient(-0.5 * H)
 
 
 def prepare(inducing: Inducing, q: NaturalGaussian | None = None) -> None:

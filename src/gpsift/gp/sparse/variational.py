@@ -16,7 +16,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from gpsift._utils.arrays import Array, like, to_numpy
 from gpsift._utils.linalg import NotPositiveDefinite, weighted_gram
 from gpsift._utils.rows import Rows, RowSource, Totals, row_chunks
 from gpsift._utils.threads import threaded_map
-from gpsift.gp.inference import Evidence, InferenceResult
+from gpsift.gp.inference import Evidence
 from gpsift.gp.sparse.choice import Sparse
 from gpsift.gp.sparse.engine import Solved, SparseEngine
 from gpsift.gp.sparse.inducing import Inducing, most_candidates
@@ -33,9 +33,9 @@ from gpsift.gp.sparse.sites import (
     NaturalGaussian,
     SiteSums,
     Whitened,
-    by_inducing,
+    inducing_gradient,
+    inner_factor,
     prepare,
-    shrunk,
     step_candidates,
 )
 from gpsift.kernels import Kernel
@@ -61,21 +61,14 @@ class VariationalModel:
 
 @dataclass(frozen=True, eq=False)
 class Averages:
-    """A chunk of rows under q: their a_i^T v, and averages over their f(x_i)."""
+    """Moments of a_i^T v at a chunk of rows under q, and averages over f(x_i)."""
 
     mean: Array  # of a_i^T v
     s: Array  # its variance
     W: Array
     g: Array
     log_density: float  # sum_i E log p
-    by_params: np.ndarray  # sum_i E d log p by the log parameters of the likelihood, where asked for
-
-
-@dataclass(frozen=True, eq=False)
-class ExpectedSums(SiteSums):
-    """Sums of a natural-gradient step: the sites of the rows under q, and how well q explains them."""
-
-    log_density: float  # sum_i E log p
+    by_params: np.ndarray  # sum_i E d log p by the log parameters of the likelihood, where these are needed
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +95,8 @@ def averages(
 ) -> Averages:
     """Average the log density of a chunk of rows and its derivatives over q.
 
-    Likelihoods are NumPy's: where matrices live on a device, moments come from there, and threads that have no rows to
-    visit average over them.
+    Likelihoods are NumPy's: where matrices live on a device, moments come from there, and threads of this process
+    average over them.
     """
     mean, s = chunk.A @ q.mean, chunk.explained_var(q)
     y, size = rows.observed()
@@ -123,25 +116,25 @@ def averages(
     return Averages(mean, s, like(chunk.A, bend), like(chunk.A, first), float(log_density.sum()), sums)
 
 
-def flat_site_sums(model: VariationalModel, level: float, rows: Rows) -> ExpectedSums:
-    """A visit before there is a q: the rows are as curved as at this latent value, and all say that it is right."""
+def flat_site_sums(model: VariationalModel, level: float, rows: Rows) -> SiteSums:
+    """Return the sums before there is a q: rows are as curved as at this latent value, which all have as mean."""
     chunk, (y, size) = Whitened.of(model.inducing, rows.X), rows.observed()
     f = np.full(y.shape, level)
     W = like(chunk.A, np.maximum(-model.likelihood.derivatives(y, f, size).second, 0.0))
-    return ExpectedSums(weighted_gram(chunk.A, W), (level * W) @ chunk.A, 0.0)
+    return SiteSums(weighted_gram(chunk.A, W), (level * W) @ chunk.A, 0.0)
 
 
-def site_sums(model: VariationalModel, q: NaturalGaussian, rows: Rows) -> ExpectedSums:
-    """The visit of a step."""
+def site_sums(model: VariationalModel, q: NaturalGaussian, rows: Rows) -> SiteSums:
+    """Return the sums of a natural-gradient step."""
     chunk = Whitened.of(model.inducing, rows.X)
     found = averages(model, q, rows, chunk)
     with np.errstate(over="ignore", invalid="ignore"):  # a step that goes too far has infinite sites, and is not taken
         AA, Ab = weighted_gram(chunk.A, found.W), (found.W * found.mean + found.g) @ chunk.A
-    return ExpectedSums(AA, Ab, found.log_density)
+    return SiteSums(AA, Ab, found.log_density)
 
 
 def expected_slopes(model: VariationalModel, q: NaturalGaussian, inner: Array, rows: Rows) -> ExpectedSlopes:
-    """The visit of the gradient, with `inner` = (I - S) L^-1."""
+    """Return the sums of the gradient, with `inner` = (I - S) L^-1."""
     chunk = Whitened.of(model.inducing, rows.X)
     found = averages(model, q, rows, chunk, by_params=True)
     return ExpectedSlopes(chunk.log_gradient(found.W, found.g, q, inner), found.by_params, found.log_density)
@@ -154,11 +147,26 @@ def left_out(model: VariationalModel, q: NaturalGaussian, rows: Rows) -> tuple[A
     return chunk.left_out(found.mean, found.s, found.W, found.g)
 
 
+class Visit(NamedTuple):
+    """A pass over the rows under q: the q of the sites that rows have there, and the bound."""
+
+    q: NaturalGaussian
+    target: NaturalGaussian
+    value: float
+
+    @classmethod
+    def at(cls, q: NaturalGaussian, model: VariationalModel, source: RowSource) -> Self:
+        prepare(model.inducing, q)
+        sums = source.map_reduce(partial(site_sums, model, q))
+        # Rates of e^40 leave a step no digits.
+        return cls(q, sums.q, sums.log_density - q.kl_from_prior if sums.q.is_proper() else -math.inf)
+
+
 def best_q(model: VariationalModel, source: RowSource, starts: Iterable[NaturalGaussian]) -> Optimum:
     """Natural-gradient steps from the first start at which the bound is finite, shortened where they do not lead up."""
     for start in starts:
-        q, here, value = _visited(model, source, start)
-        if np.isfinite(value):
+        here = Visit.at(start, model, source)
+        if np.isfinite(here.value):
             break
     else:
         raise NotPositiveDefinite(
@@ -167,43 +175,27 @@ def best_q(model: VariationalModel, source: RowSource, starts: Iterable[NaturalG
         )
     path: list[tuple[NaturalGaussian, NaturalGaussian]] = []  # the last ones, and where a step from each would lead
     for n_steps in range(1, MAX_STEPS + 1):
-        target = here.q
-        if 0.5 * q.distance(target) < TOLERANCE * max(1.0, abs(value)):
-            return Optimum(target, value, converged=True, n_steps=n_steps)
-        path = [*path, (q, target)][-MEMORY:]
-        for goal in step_candidates(path):
-            nearer, found, reached = _visited(model, source, goal)
-            if reached >= value - ROUNDING * abs(value):
+        if 0.5 * here.q.distance(here.target) < TOLERANCE * max(1.0, abs(here.value)):
+            return Optimum(here.target, here.value, converged=True, n_steps=n_steps)
+        path = [*path, (here.q, here.target)][-MEMORY:]
+        for candidate in step_candidates(path):
+            there = Visit.at(candidate, model, source)
+            if there.value >= here.value - ROUNDING * abs(here.value):
+                here = there
                 break
             path = path[-1:]
         else:
-            return Optimum(q, value, converged=False, n_steps=n_steps)
-        q, here, value = nearer, found, reached
-    return Optimum(q, value, converged=False, n_steps=MAX_STEPS)
-
-
-def flat_start(model: VariationalModel, source: RowSource, level: float) -> NaturalGaussian:
-    """A q to start from, around the function that has this latent value everywhere."""
-    prepare(model.inducing)
-    return source.map_reduce(partial(flat_site_sums, model, level)).q
+            return Optimum(here.q, here.value, converged=False, n_steps=n_steps)
+    return Optimum(here.q, here.value, converged=False, n_steps=MAX_STEPS)
 
 
 def bound_gradient(model: VariationalModel, source: RowSource, q: NaturalGaussian) -> Evidence:
-    """The bound at the optimal q, and its gradient by the log parameters of the kernel, then of the likelihood."""
+    """Return the bound at the optimal q, and its gradient by log parameters of the kernel, then of the likelihood."""
     inducing = model.inducing
     prepare(inducing, q)
-    total = source.map_reduce(partial(expected_slopes, model, q, shrunk(inducing, q)))
-    gradient = np.concatenate([total.by_kernel + by_inducing(inducing, q), total.by_likelihood])
+    total = source.map_reduce(partial(expected_slopes, model, q, inner_factor(inducing, q)))
+    gradient = np.concatenate([total.by_kernel + inducing_gradient(inducing, q), total.by_likelihood])
     return Evidence(total.log_density - q.kl_from_prior, gradient, inducing.added)
-
-
-def _visited(
-    model: VariationalModel, source: RowSource, q: NaturalGaussian
-) -> tuple[NaturalGaussian, ExpectedSums, float]:
-    """q, what a step from it needs, and the bound: minus infinity where rates of e^40 leave a step no digits."""
-    prepare(model.inducing, q)
-    found = source.map_reduce(partial(site_sums, model, q))
-    return q, found, found.log_density - q.kl_from_prior if found.q.is_proper() else -math.inf
 
 
 class VariationalEngine(SparseEngine):
@@ -218,20 +210,12 @@ class VariationalEngine(SparseEngine):
         model, found = self._optimum(kernel, likelihood)
         return bound_gradient(model, self.source, found.q)
 
-    def solved(self, kernel: Kernel, likelihood: Likelihood) -> Solved:
+    def solve(self, kernel: Kernel, likelihood: Likelihood) -> Solved:
         model, found = self._optimum(kernel, likelihood)
         prepare(model.inducing, found.q)
-        inferred = InferenceResult(
-            posterior=model.inducing.posterior(found.q.mean, found.q.precision),
-            log_evidence=found.value,
-            cavity_mean=np.empty(0),
-            cavity_var=np.empty(0),
-            converged=found.converged,
-            n_iterations=found.n_steps,
-            jitter=model.inducing.added,
-            n_inducing=self.Z.shape[0],
-        )
-        return Solved(inferred, partial(left_out, model, found.q))
+        status = {"converged": found.converged, "n_iterations": found.n_steps}
+        result = self.result(model.inducing, found.q, found.value, **status)
+        return Solved(result, partial(left_out, model, found.q))
 
     def stateless(self) -> Self:
         return type(self)(self.source, self.candidates, self.Z, self.choice, warm=False)
@@ -245,6 +229,8 @@ class VariationalEngine(SparseEngine):
     def _starts(self, model: VariationalModel) -> Iterator[NaturalGaussian]:
         if self._last is not None:
             yield self._last
-        # Around a latent value that suits the rows as a whole, by some of them.
+        # Around the function that is everywhere the latent value which suits the rows as a whole, by some of them.
         rows = self.source.sample(most_candidates(self.choice.m), self.choice.seed)
-        yield flat_start(model, self.source, model.likelihood.level_start(*rows.observed()))
+        level = model.likelihood.level_start(*rows.observed())
+        prepare(model.inducing)
+        yield self.source.map_reduce(partial(flat_site_sums, model, level)).q

@@ -1,4 +1,4 @@
-"""A posterior by blocks: in each block of rows it is that of exact inference on the rows nearest to the block.
+r"""A posterior by blocks: in each block of rows it is that of exact inference on the rows nearest to the block.
 
 With these rows as support every block has a triple of its own (`gpsift.reference.posterior`), and each point has the
 posterior of the block in which it lies. That follows a rough function, whose value depends on the rows around a point
@@ -7,133 +7,141 @@ and on few others, at a cost that grows with the rows alone.
 Where a feature of a point is set to other values, the nodes of a section, some of them lie in other blocks. A node that
 stays in the point's own block has the mean of that block. Of one that leaves it, the mean is that of the point's own
 block or of the block in which the node lies, whichever has the nearer row.
+
+Rows are left out in closed form. In the block of a row i, C is the inverse covariance of the observations that are
+nearest to the block, and w = C y. Without itself the row is predicted as y_i - w_i / C_ii with variance 1 / C_ii, noise
+included. The rows of a block come last among those that are nearest to it, so that their part of C is L^-T L^-1 for a
+small corner L of the factor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Self
 
 import numpy as np
 
 from gpsift._utils.arrays import Array, indices_like, like, namespace, take_rows, to_numpy
-from gpsift._utils.arrays import take_rows as rows_of
+from gpsift._utils.linalg import invert_lower
 from gpsift._utils.rows import DOUBLE, Rows, chunk_bytes_for, map_chunks, row_chunks
-from gpsift.gp.sparse.vecchia.blocks import Blocks, PointsOfBlock, group_by_block, map_blocks, nearness
+from gpsift.gp.inference import InferenceResult
+from gpsift.gp.inference.base import LOG_2PI
+from gpsift.gp.sparse.vecchia.blocks import (
+    Blocks,
+    PointsOfBlock,
+    cut_into_blocks,
+    group_by_block,
+    map_blocks,
+    nearest_rows,
+    nearness,
+)
 from gpsift.kernels import Kernel
 from gpsift.reference.posterior import LatentAt, PickledByFields, Posterior, exact_posterior
 
+# How many rows are near a block by default: the more rows there are, the nearer are a block's neighbours, and
+# the more blocks there are to factorise. From these numbers of rows on:
+NEAR_ROWS = {0: 1500, 20_000: 1000, 100_000: 600}
+# Rows of a block, at most, and how many are near it for each of them and one more, at least. Of two posteriors that
+# take the same time, that of larger blocks and more rows near them is nearer to exact inference
+# (benchmarks/RESULTS.md).
+LARGE_BLOCK_ROWS = 200
+NEAR_PER_ROW = 3
+# Rows on which the joint covariance of points in several blocks rests, at most.
+MOST_JOINT_ROWS = 4000
+# Chunks that the nodes of a section take together, at most: the more there are, the less often a block is computed.
+# With 16, VAR of 268,853 flights took 116 s for 121, and held four times as much in each thread.
+SECTION_CHUNKS = 4
 # Squared distances of one row that two blocks have in common differ by less than this share of their parts.
 SAME_DISTANCE = 1e-12
 
 
-class SectionPoints(NamedTuple):
-    """Points of which a feature is set to base_i + offset_q, and the blocks that they come from."""
-
-    X: Array
-    own: np.ndarray
-    feature: int
-    base: Array
-    offset: Array
-
-    def nodes(self, which: np.ndarray) -> Array:
-        """Where they are then, of n * q those with these numbers."""
-        point, node = np.divmod(which, self.offset.shape[0])
-        nodes = rows_of(self.X, point)
-        nodes[:, self.feature] = rows_of(self.base, point) + rows_of(self.offset, node)
-        return nodes
-
-    def numbers_in(self, blocks: Blocks) -> np.ndarray:
-        """In which block each is then, (n, q)."""
-        X, base, offset = to_numpy(self.X).copy(), to_numpy(self.base), to_numpy(self.offset)
-        found = np.empty((len(X), len(offset)), dtype=int)
-        for node, by in enumerate(offset):
-            X[:, self.feature] = base + by
-            found[:, node] = blocks.numbers(X)
-        return found
+def usual_near_rows(n_rows: int) -> int:
+    """Return how many rows are near a block by default."""
+    return min(near for least, near in NEAR_ROWS.items() if n_rows >= least)
 
 
-class MeansByBlock(Protocol):
-    """A posterior with a triple for each block, and points in units of the length-scales."""
+@dataclass(frozen=True, eq=False)
+class NearBlocks:
+    """Exact inference on the rows near each block; these are found when they are needed."""
 
-    @property
-    def kernel(self) -> Kernel: ...
+    kernel: Kernel
+    rows: Rows  # in the order of blocks, each with the variance of its noise
+    blocks: Blocks
+    near_rows: int
 
-    @property
-    def blocks(self) -> Blocks: ...
+    @classmethod
+    def of(cls, kernel: Kernel, noise_var: float | None, rows: Rows, near_rows: int) -> Self:
+        """Cut rows into blocks with as many rows near each; the noise is None where rows have theirs."""
+        block_rows = min(LARGE_BLOCK_ROWS, max(1, near_rows // NEAR_PER_ROW - 1))
+        blocks, order = cut_into_blocks(to_numpy(rows.X), kernel, block_rows)
+        rows, xp = rows.take(order), namespace(rows.y)
+        noise = rows.noise_var if noise_var is None else xp.zeros_like(rows.y) + noise_var
+        return cls(kernel, Rows(rows.X, rows.y, noise), blocks, max(block_rows, near_rows))
 
-    def mean_triple(self, number: int) -> Posterior: ...
+    def infer(self) -> BlockInference:
+        """Infer the posterior of all rows."""
+        near, (weights, own_weights, precision) = self._solve(range(self.blocks.n))
+        rows = self.rows
+        posterior = BlockPosterior(self.kernel, self.blocks, rows.X, rows.y, rows.noise_var, near, weights)
+        return BlockInference(posterior, own_weights, precision)
 
-    def placed(self, X: Array) -> Array: ...
+    def score(self, most: int, seed: int) -> tuple[Rows, float]:
+        """Return about `most` rows, of blocks drawn with a seed, and their density, each given all others near it."""
+        n_blocks = max(1, most * self.blocks.n // self.rows.n)
+        drawn = np.sort(np.random.default_rng(seed).permutation(self.blocks.n)[:n_blocks]).tolist()
+        _, (_, weights, precision) = self._solve(drawn)
+        xp = namespace(precision)
+        density = -0.5 * float(xp.sum(LOG_2PI - xp.log(precision) + weights**2 / precision))
+        owned = map(self.blocks.rows, drawn)
+        return self.rows.take(np.concatenate([np.arange(own.start, own.stop) for own in owned])), density
 
-    def distance(self, number: int, x: Array) -> Array: ...
+    def _solve(self, numbers: Sequence[int]) -> tuple[np.ndarray, list[Array]]:
+        """Return the rows near these blocks, their weights in the mean, and w and C_ii of the blocks' own rows."""
+        near = nearest_rows(to_numpy(self.rows.X), self.blocks, self.kernel, self.near_rows, numbers)
 
+        def of_block(place: int) -> tuple[Array, Array, Array]:
+            here, own = self.rows.take(near[place]), self.blocks.rows(numbers[place])
+            posterior, _ = exact_posterior(self.kernel, here.X, here.y, here.noise_var)
+            corner = invert_lower(posterior.L[own.start - own.stop :, own.start - own.stop :])
+            weights, precision = posterior.weights, namespace(corner).sum(corner**2, axis=0)
+            return weights[None, :], weights[own.start - own.stop :], precision
 
-def section_mean(posterior: MeansByBlock, moved: SectionPoints) -> Array:
-    """The mean at the nodes of some points, (n, q).
-
-    Where a row that is near both blocks is the nearest, the block of the node has the say. Away from all rows that is
-    the point's own: means jump where blocks meet, and a point should not see a jump that data do not show.
-    """
-
-    def by_own(number: int, rows: np.ndarray) -> Iterable[Array]:
-        latent = posterior.mean_triple(number).at(rows_of(moved.X, rows))
-        return (latent.section(moved.feature, rows_of(moved.base, rows), moved.offset),)
-
-    (found,) = map_blocks(by_own, group_by_block(moved.own), moved.X)
-    own, now = np.repeat(moved.own, moved.offset.shape[0]), moved.numbers_in(posterior.blocks).ravel()
-    left = np.flatnonzero(now != own)
-    if left.size:
-        xp = namespace(moved.X)
-        nearer, mean = _where_others_are_nearer(posterior, moved, left, own[left], now[left])
-        flat = xp.reshape(found, (-1,))
-        flat[indices_like(flat, left[nearer])] = rows_of(mean, nearer)
-        found = xp.reshape(flat, found.shape)
-    return found
-
-
-def _where_others_are_nearer(
-    posterior: MeansByBlock, moved: SectionPoints, left: np.ndarray, own: np.ndarray, now: np.ndarray
-) -> tuple[np.ndarray, Array]:
-    """Return which nodes take the mean of the block that they lie in, and the means there of all nodes."""
-    nodes = moved.nodes(left)
-    placed = posterior.placed(nodes)
-
-    def by_new(number: int, which: np.ndarray) -> Iterable[Array]:
-        distance = posterior.distance(number, rows_of(placed, which))
-        return _mean_at_nodes(posterior, moved, number, left[which], rows_of(nodes, which)), distance
-
-    def from_own(number: int, which: np.ndarray) -> Iterable[Array]:
-        return (posterior.distance(number, rows_of(placed, which)),)
-
-    mean, distance = map_blocks(by_new, group_by_block(now), nodes)
-    (own_distance,) = map_blocks(from_own, group_by_block(own), nodes)
-    rounding = SAME_DISTANCE * namespace(placed).sum(placed * placed, axis=1)
-    return np.flatnonzero(to_numpy(distance - own_distance <= rounding)), mean
+        found = map_chunks(of_block, range(len(near)), self.rows.X)
+        return near, [namespace(self.rows.X).concat(pieces) for pieces in zip(*found, strict=True)]
 
 
-def _mean_at_nodes(
-    posterior: MeansByBlock, moved: SectionPoints, number: int, numbers: np.ndarray, nodes: Array
-) -> Array:
-    """The mean by one block at nodes with these numbers: those of a point are parts of one section."""
-    triple = posterior.mean_triple(number)
-    if not posterior.kernel.shares_sections:
-        return triple.at(nodes).mean
-    point, node = np.divmod(numbers, moved.offset.shape[0])
-    points, first, row = np.unique(point, return_index=True, return_inverse=True)
-    used, column = np.unique(node, return_inverse=True)
-    base, offset = rows_of(moved.base, points), rows_of(moved.offset, used)
-    section = triple.at(rows_of(nodes, first)).section(moved.feature, base, offset)
-    return rows_of(namespace(nodes).reshape(section, (-1,)), row * len(used) + column)
+@dataclass(frozen=True, eq=False)
+class BlockInference:
+    """A posterior by blocks, and all that leaves rows out of it."""
 
+    posterior: BlockPosterior
+    own_weights: Array  # w of each row in its own block, (n,)
+    precision: Array  # C_ii of each row in its own block, (n,)
 
-# Rows on which the joint covariance of points in several blocks rests, at most.
-MOST_JOINT_ROWS = 4000
-# Chunks that the nodes of a section take together, at most: the more there are, the fewer times a block is visited.
-# With 16, VAR of 268,853 flights took 116 s for 121, and held four times as much in each thread.
-SECTION_CHUNKS = 4
+    def result(self, log_evidence: float) -> InferenceResult:
+        """Return the result of a method of inference, before rows are left out."""
+        none = np.empty(0)
+        return InferenceResult(self.posterior, log_evidence, none, none, n_blocks=self.posterior.blocks.n)
+
+    def left_out(self, rows: Rows) -> tuple[Array, Array]:
+        """Latent mean and variance at some rows, each given the others; points that are no row are given all."""
+        posterior, xp = self.posterior, namespace(rows.X)
+
+        def of_block(number: int, which: np.ndarray) -> list[Array]:
+            here, own = rows.take(which), posterior.blocks.rows(number)
+            at = posterior.places(number, here)
+            pieces = (a[own] for a in (self.own_weights, self.precision, posterior.noise_var))
+            weights, precision, noise_var = (take_rows(a, np.maximum(at, 0)) for a in pieces)
+            mean, var = here.y - weights / precision, 1.0 / precision - noise_var
+            if np.any(at < 0):
+                latent, is_new = posterior.triple(number).at(here.X), like(mean, at < 0) > 0.0
+                mean, var = xp.where(is_new, latent.mean, mean), xp.where(is_new, latent.var, var)
+            return [mean, var]
+
+        mean, var = map_blocks(of_block, posterior.group(rows.X), rows.X)
+        return mean, xp.clip(var, 0.0, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,31 +180,31 @@ class BlockPosterior(PickledByFields):
         rows = np.unique(near[:, -max(1, MOST_JOINT_ROWS // len(near)) :])
         return to_numpy(self.given(rows).covariance(X))
 
-    def visited(self, X: Array) -> list[PointsOfBlock]:
-        """The blocks in which rows of X lie, each with the numbers of these rows."""
+    def group(self, X: Array) -> list[PointsOfBlock]:
+        """Group the rows of X by the blocks in which they lie; return each block with the numbers of its rows."""
         return group_by_block(self.blocks.numbers(to_numpy(X)))
 
     def given(self, rows: np.ndarray) -> Posterior:
-        """That of exact inference on the rows with these numbers."""
+        """Return the posterior of exact inference on the rows with these numbers."""
         return exact_posterior(self.kernel, *(take_rows(a, rows) for a in (self.X, self.y, self.noise_var)))[0]
 
     def triple(self, number: int) -> Posterior:
-        """The posterior in one block."""
+        """Return the posterior in one block."""
         return self.given(self.near[number])
 
     def mean_triple(self, number: int) -> Posterior:
-        """The posterior in one block as far as its mean goes."""
+        """Return the mean of the posterior in one block, without its variance."""
         return Posterior(self.kernel, take_rows(self.X, self.near[number]), self.weights[number, :], ())
 
     def places(self, number: int, rows: Rows) -> np.ndarray:
-        """Which rows of a block these are, counted in the block; -1 for those that are none of it."""
+        """Find rows among those of a block, and return their numbers in the block; -1 for those that it lacks."""
         own = self.blocks.rows(number)
         known = {key: place for place, key in enumerate(_keys(self.X[own, :], self.y[own]))}
         return np.array([known.get(key, -1) for key in _keys(rows.X, rows.y)])
 
     def distance(self, number: int, x: Array) -> Array:
-        """How far placed points are from the nearest of the rows near a block, squared, (n,)."""
-        xp, Z = namespace(x), take_rows(self._places, self.near[number])
+        """Squared distances (n,) of points `in_lengthscales` from the nearest of the rows near a block."""
+        xp, Z = namespace(x), take_rows(self._scaled, self.near[number])
         # |z|^2 - 2 x^T z as one product: passes over a matrix of that size cost more than sums.
         factor = xp.concat([-2.0 * Z, xp.sum(Z * Z, axis=1, keepdims=True)], axis=1).T
         x_and_one = xp.concat([x, xp.ones_like(x[:, :1])], axis=1)
@@ -204,7 +212,7 @@ class BlockPosterior(PickledByFields):
         found = [xp.min(x_and_one[part, :] @ factor, axis=1) for part in parts]
         return xp.concat(found) + xp.sum(x * x, axis=1)
 
-    def placed(self, X: Array) -> Array:
+    def in_lengthscales(self, X: Array) -> Array:
         """Points in units of the length-scales, around the middle of the rows."""
         return (X - self._middle) * like(X, nearness(self.kernel, X.shape[1]))
 
@@ -213,8 +221,8 @@ class BlockPosterior(PickledByFields):
         return namespace(self.X).mean(self.X, axis=0)
 
     @cached_property
-    def _places(self) -> Array:
-        return self.placed(self.X)
+    def _scaled(self) -> Array:
+        return self.in_lengthscales(self.X)
 
 
 class LatentByBlock(LatentAt):
@@ -224,26 +232,26 @@ class LatentByBlock(LatentAt):
 
     def __init__(self, posterior: BlockPosterior, X: Array):
         super().__init__(posterior, X, parts=posterior.parts(len(X)))  # type: ignore[arg-type]
-        self.visited = posterior.visited(X)
+        self.groups = posterior.group(X)
 
     @cached_property
     def mean(self) -> Array:
         def of_block(number: int, rows: np.ndarray) -> Iterable[Array]:
             return (self.posterior.mean_triple(number).at(take_rows(self.X, rows)).mean,)
 
-        (mean,) = map_blocks(of_block, self.visited, self.X)
+        (mean,) = map_blocks(of_block, self.groups, self.X)
         return mean
 
     def section(self, j: int, base: Array, offset: Array) -> Array:
         n, p = self.X.shape
         n_nodes = offset.shape[0]
-        order = np.concatenate([rows for _, rows in self.visited])
-        own = np.repeat([number for number, _ in self.visited], [len(rows) for _, rows in self.visited])
+        order = np.concatenate([rows for _, rows in self.groups])
+        own = np.repeat([number for number, _ in self.groups], [len(rows) for _, rows in self.groups])
 
         def of_chunk(chunk: slice) -> Array:
             rows = order[chunk]
-            moved = SectionPoints(take_rows(self.X, rows), own[chunk], j, take_rows(base, rows), offset)
-            return section_mean(self.posterior, moved)
+            X, at = take_rows(self.X, rows), take_rows(base, rows)
+            return SectionMeans(self.posterior, X, own[chunk], j, at, offset).mean()
 
         # Rows in the order of their blocks, so that the nodes of a chunk lie in few of them.
         most = DOUBLE * n_nodes * p + SECTION_CHUNKS * chunk_bytes_for(self.X)
@@ -252,9 +260,84 @@ class LatentByBlock(LatentAt):
 
     def map_parts(self, function: Callable[[LatentAt], Iterable[Array]]) -> list[Array]:
         def of_block(number: int, rows: np.ndarray) -> Iterable[Array]:
-            return function(self.posterior.triple(number).at(rows_of(self.X, rows)))
+            return function(self.posterior.triple(number).at(take_rows(self.X, rows)))
 
-        return map_blocks(of_block, self.visited, self.X)
+        return map_blocks(of_block, self.groups, self.X)
+
+
+@dataclass(frozen=True, eq=False)
+class SectionMeans:
+    """Means at the nodes base_i + offset_q of one feature, for points in the order of their own blocks.
+
+    Where a row that is near both blocks is the nearest, the block of the node counts. Away from all rows that is the
+    point's own: means jump where blocks meet, and a point should not see a jump that data do not show.
+    """
+
+    posterior: BlockPosterior
+    X: Array
+    own: np.ndarray  # the block of each point
+    feature: int
+    base: Array
+    offset: Array
+
+    def mean(self) -> Array:
+        """Return the mean at all nodes, (n, q)."""
+
+        def by_own(number: int, rows: np.ndarray) -> Iterable[Array]:
+            latent = self.posterior.mean_triple(number).at(take_rows(self.X, rows))
+            return (latent.section(self.feature, take_rows(self.base, rows), self.offset),)
+
+        (mean,) = map_blocks(by_own, group_by_block(self.own), self.X)
+        own, now = np.repeat(self.own, self.offset.shape[0]), self._blocks_of_nodes().ravel()
+        left = np.flatnonzero(now != own)
+        if not left.size:
+            return mean
+        xp = namespace(self.X)
+        nearer, other_mean = self._where_others_are_nearer(left, own[left], now[left])
+        flat = xp.reshape(mean, (-1,))
+        flat[indices_like(flat, left[nearer])] = take_rows(other_mean, nearer)
+        return xp.reshape(flat, mean.shape)
+
+    def _blocks_of_nodes(self) -> np.ndarray:
+        """Return the block in which each node lies, (n, q)."""
+        X, base, offset = to_numpy(self.X).copy(), to_numpy(self.base), to_numpy(self.offset)
+        numbers = np.empty((len(X), len(offset)), dtype=int)
+        for node, by in enumerate(offset):
+            X[:, self.feature] = base + by
+            numbers[:, node] = self.posterior.blocks.numbers(X)
+        return numbers
+
+    def _where_others_are_nearer(self, left: np.ndarray, own: np.ndarray, now: np.ndarray) -> tuple[np.ndarray, Array]:
+        """Return which nodes take the mean of the block that they lie in, and the means there of all nodes."""
+        posterior = self.posterior
+        point, node = np.divmod(left, self.offset.shape[0])
+        nodes = take_rows(self.X, point)
+        nodes[:, self.feature] = take_rows(self.base, point) + take_rows(self.offset, node)
+        scaled = posterior.in_lengthscales(nodes)
+
+        def by_new(number: int, which: np.ndarray) -> Iterable[Array]:
+            distance = posterior.distance(number, take_rows(scaled, which))
+            return self._mean_at_nodes(number, left[which], take_rows(nodes, which)), distance
+
+        def from_own(number: int, which: np.ndarray) -> Iterable[Array]:
+            return (posterior.distance(number, take_rows(scaled, which)),)
+
+        mean, distance = map_blocks(by_new, group_by_block(now), nodes)
+        (own_distance,) = map_blocks(from_own, group_by_block(own), nodes)
+        rounding = SAME_DISTANCE * namespace(scaled).sum(scaled * scaled, axis=1)
+        return np.flatnonzero(to_numpy(distance - own_distance <= rounding)), mean
+
+    def _mean_at_nodes(self, number: int, numbers: np.ndarray, nodes: Array) -> Array:
+        """Return the mean by one block at nodes with these numbers: those of a point are parts of one section."""
+        triple = self.posterior.mean_triple(number)
+        if not self.posterior.kernel.shares_sections:
+            return triple.at(nodes).mean
+        point, node = np.divmod(numbers, self.offset.shape[0])
+        points, first, row = np.unique(point, return_index=True, return_inverse=True)
+        used, column = np.unique(node, return_inverse=True)
+        base, offset = take_rows(self.base, points), take_rows(self.offset, used)
+        section = triple.at(take_rows(nodes, first)).section(self.feature, base, offset)
+        return take_rows(namespace(nodes).reshape(section, (-1,)), row * len(used) + column)
 
 
 def _keys(X: Array, y: Array) -> Iterator[bytes]:

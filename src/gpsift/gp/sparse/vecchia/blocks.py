@@ -47,7 +47,7 @@ class Blocks:
         return slice(int(self.starts[number]), int(self.starts[number + 1]))
 
     def numbers(self, X: np.ndarray) -> np.ndarray:
-        """In which block each row lies, (n,)."""
+        """Return the number of the block in which each row lies, (n,)."""
         node, rows = np.zeros(len(X), dtype=int), np.arange(len(X))
         while rows.size:
             at = node[rows]
@@ -59,7 +59,7 @@ class Blocks:
 
 
 def cut_into_blocks(X: np.ndarray, kernel: Kernel, most: int) -> tuple[Blocks, np.ndarray]:
-    """Blocks of at most `most` rows, and the rows in the order of blocks."""
+    """Cut rows into blocks of at most `most`; return also the numbers of the rows in the order of blocks."""
     worth = nearness(kernel, X.shape[1])
     feature, cut, child = [-1], [np.inf], [(0, 0)]
     order: list[np.ndarray] = []
@@ -87,7 +87,7 @@ def cut_into_blocks(X: np.ndarray, kernel: Kernel, most: int) -> tuple[Blocks, n
 
 
 def _cut(values: np.ndarray) -> tuple[int, float]:
-    """Where to cut sorted values: how many stay below, and the value; between different values, near the median."""
+    """Cut sorted values between different ones, near the median; return how many stay below, and the value."""
     half, n = len(values) // 2, len(values)
     below, above = np.searchsorted(values, values[half], side="left"), np.searchsorted(values, values[half], "right")
     places = [int(place) for place in (below, above) if 0 < place < n]
@@ -111,7 +111,7 @@ class GivenBlock(NamedTuple):
 
 
 def nearest_rows(X: np.ndarray, blocks: Blocks, kernel: Kernel, k: int, numbers: Sequence[int]) -> np.ndarray:
-    """Numbers of the k rows that are nearest to the centre of each of these blocks, its own last, (n_numbers, k).
+    """Find the k rows that are nearest to the centre of each of these blocks, its own last, (n_numbers, k).
 
     Rows are in the order of blocks. There are fewer than k where there are fewer rows.
     """
@@ -130,10 +130,10 @@ def nearest_rows(X: np.ndarray, blocks: Blocks, kernel: Kernel, k: int, numbers:
 def given_blocks(
     X: np.ndarray, kernel: Kernel, most: int, near: int, far: int, *, seed: int, every: int = 1
 ) -> list[GivenBlock]:
-    """Blocks of at most `most` rows in random order, each with rows that came before: the nearest, and some others.
+    """Cut rows into blocks in random order, each with rows that came before: the `near` nearest, and `far` others.
 
-    Those that are far are drawn. They show a block what is smooth: a trend that its neighbours alone could not tell.
-    Of very many blocks one in `every` is taken, from all parts of the order.
+    The others are drawn. They show a block a smooth trend that its neighbours alone do not have. Of very many blocks
+    one in `every` is taken, from all parts of the order.
     """
     blocks, order = cut_into_blocks(X, kernel, most)
     places, rng = X * nearness(kernel, X.shape[1]), np.random.default_rng(seed)
@@ -157,14 +157,14 @@ PointsOfBlock = tuple[int, np.ndarray]
 
 
 def group_by_block(numbers: np.ndarray) -> list[PointsOfBlock]:
-    """Each number that occurs, with where it does."""
+    """Return each number that occurs, with its places."""
     order = np.argsort(numbers, kind="stable")
     occurring, starts = np.unique(numbers[order], return_index=True)
     return list(zip(occurring.tolist(), np.split(order, starts[1:]), strict=True))
 
 
-def map_blocks(of: Callable[[int, np.ndarray], Iterable[Array]], visits: list[PointsOfBlock], X: Array) -> list[Array]:
+def map_blocks(of: Callable[[int, np.ndarray], Iterable[Array]], groups: list[PointsOfBlock], X: Array) -> list[Array]:
     """Call `of` with each block and the numbers of its points; return the results in the order of the points."""
-    found = map_chunks(lambda visit: of(*visit), visits, X)
-    back = np.argsort(np.concatenate([rows for _, rows in visits]))
+    found = map_chunks(lambda group: of(*group), groups, X)
+    back = np.argsort(np.concatenate([rows for _, rows in groups]))
     return [take_rows(namespace(X).concat(pieces), back) for pieces in zip(*found, strict=True)]

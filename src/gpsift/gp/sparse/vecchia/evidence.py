@@ -35,7 +35,7 @@ from gpsift.likelihoods import Likelihood
 BLOCK_ROWS = 50
 NEAR_ROWS = 200
 FAR_ROWS = 50
-# Rows whose evidence is taken; of twice as many and more, that of some blocks stands for it.
+# Rows whose evidence is taken; of twice as many and more, that of some blocks is taken.
 VECCHIA_ROWS = 10_000
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ class VecchiaEngine(InferenceMethod):
 
     @classmethod
     def near(cls, rows: Rows, kernel: Kernel, seed: int) -> Self:
-        """With the blocks and the neighbours that suit this kernel; of very many blocks, with some."""
+        """Return an engine with the blocks and neighbours that suit this kernel; of very many blocks it has some."""
         every = max(1, rows.n // VECCHIA_ROWS)
         return cls(
             rows, given_blocks(to_numpy(rows.X), kernel, BLOCK_ROWS, NEAR_ROWS, FAR_ROWS, seed=seed, every=every)
@@ -65,8 +65,8 @@ class VecchiaEngine(InferenceMethod):
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
         found = self._of_blocks(Conditional.evidence, kernel, likelihood)
         gradient = np.sum([each.gradient for each in found], axis=0)
-        jitter = max(each.jitter for each in found)
-        return Evidence(sum(each.value for each in found), gradient if likelihood.params else gradient[:-1], jitter)
+        total = Evidence(sum(each.value for each in found), gradient, max(each.jitter for each in found))
+        return total if likelihood.params else total.without_noise()
 
     def log_evidence(self, kernel: Kernel, likelihood: Likelihood) -> float:
         return sum(self._of_blocks(Conditional.log_density, kernel, likelihood))

@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose
 from scipy.stats import norm
 
 from gpsift._utils.rows import Rows
-from gpsift.gp.sparse.vecchia import block_inference
-from gpsift.gp.sparse.vecchia.block_inference import NearBlocks
+from gpsift.gp.sparse.vecchia import block_posterior
+from gpsift.gp.sparse.vecchia.block_posterior import NearBlocks
 from gpsift.kernels import Constant, SquaredExponential
 from gpsift.reference.posterior import exact_posterior
 
@@ -30,14 +30,14 @@ each_choice = pytest.mark.parametrize("sampled", [np.arange(N), SAMPLED], ids=["
 
 @pytest.fixture(autouse=True)
 def few_rows_in_a_block(monkeypatch):
-    monkeypatch.setattr(block_inference, "LARGE_BLOCK_ROWS", MOST)
-    monkeypatch.setattr(block_inference, "NEAR_PER_ROW", 2)
+    monkeypatch.setattr(block_posterior, "LARGE_BLOCK_ROWS", MOST)
+    monkeypatch.setattr(block_posterior, "NEAR_PER_ROW", 2)
 
 
 def inferred(kernel=KERNEL, noise_var=NOISE, sampled=None, near=NEAR, X=X, y=Y):
     shared = noise_var if isinstance(noise_var, float) else None
     rows = Rows(X, y, None if shared else noise_var)
-    return NearBlocks.of(kernel, shared, rows if sampled is None else rows.take(sampled), near).answer()
+    return NearBlocks.of(kernel, shared, rows if sampled is None else rows.take(sampled), near).infer()
 
 
 def to_each(rows, noise_var):
@@ -79,10 +79,10 @@ def test_left_out_rows_are_those_of_exact_inference_without_them(noise_var, samp
     density = norm(mean[sampled], np.sqrt(var[sampled] + noise)).logpdf(Y[sampled]).sum()
     shared = noise_var if isinstance(noise_var, float) else None
     of_rows = NearBlocks.of(KERNEL, shared, Rows(X, Y, None if shared else noise_var).take(sampled), NEAR)
-    judged, elpd = of_rows.judged(of_rows.rows.n, seed=0)
+    judged, elpd = of_rows.score(of_rows.rows.n, seed=0)
     assert_allclose(elpd, density, rtol=1e-8)
     assert judged.n == len(sampled)
-    some, elpd = of_rows.judged(len(sampled) // 2, seed=1)
+    some, elpd = of_rows.score(len(sampled) // 2, seed=1)
     mean, var = found.left_out(some)
     assert 0 < some.n < len(sampled)
     assert_allclose(elpd, norm(mean, np.sqrt(var + to_each(some, noise_var))).logpdf(some.y).sum(), rtol=1e-8)
@@ -100,7 +100,7 @@ def test_with_all_rows_near_it_is_exact_inference(kernel):
 
 def test_joint_covariance_is_given_the_rows_near_any_of_the_points(monkeypatch):
     posterior = inferred().posterior
-    assert len(posterior.visited(NEW)) > 2
+    assert len(posterior.group(NEW)) > 2
     found = posterior.covariance(NEW)
     assert np.linalg.eigvalsh(found).min() > -1e-10
     assert np.all(np.diag(found) <= posterior.at(NEW).var + 1e-10)  # more rows are near any than near one
