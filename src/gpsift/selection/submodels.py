@@ -22,7 +22,6 @@ from gpsift.selection.orders import FeatureOrder, Order, rank_units
 
 Fitted = FittedGP | DrawnGP
 ParentStart = Mapping[str, Any]  # arguments of `GP.fit` that are known from a larger model
-OF_KERNEL = ("lengthscale", "signal_var", "linear_var", "shape")
 
 
 def submodel(model: GP, columns: Sequence[int], *, starts: int | None) -> GP:
