@@ -79,7 +79,7 @@ def reference_of(model: Any, *, metric: str | None = None, **options: Any) -> Re
     adapter = _adapter(model)
     space = SearchSpaceMap(adapter)
     metrics = {name: read_metric(adapter, name) for name in adapter.outcomes}
-    known = Options(output_names=adapter.outcomes, **options).checked(Derivatives)
+    known = Options(output_names=adapter.outcomes, **options).check(Derivatives)
     parts, units = read_outputs(adapter.botorch_model, known, metrics)
     outputs = {name: map_members(part, space.wrap) for name, part in parts.items()}
     return combine_outputs(outputs, units, metric)
@@ -108,10 +108,10 @@ def _adapter(model: Any) -> TorchAdapter:
             f"This {type(model).__name__} has no BoTorch model yet, but {kind}: Ax fits one when it suggests trials "
             "after the first, random ones. Ask it for the next trial first."
         )
-    strange = [type(step).__name__ for step in adapter.transforms.values() if type(step) not in KNOWN]
-    if strange:
+    unknown = [type(step).__name__ for step in adapter.transforms.values() if type(step) not in KNOWN]
+    if unknown:
         raise TypeError(
-            f"The transform {strange[0]} of Ax is not known here. Rank the model itself, in its own units: "
+            f"The transform {unknown[0]} of Ax is not known here. Rank the model itself, in its own units: "
             "`as_reference(adapter.botorch_model, feature_names=adapter.parameters)`."
         )
     return adapter
@@ -145,10 +145,10 @@ class SearchSpaceMap(CoordinateMap):
         self.one_hot: dict[str, list[str]] = {}
         for step in adapter.transforms.values():
             self._read(step)
-        strangers = set(self._columns) - set(space) - {name for names in self.one_hot.values() for name in names}
-        if strangers:
+        unknown = set(self._columns) - set(space) - {name for names in self.one_hot.values() for name in names}
+        if unknown:
             raise TypeError(
-                f"The model has columns that are no parameters of the search space: {', '.join(sorted(strangers))}. "
+                f"The model has columns that are no parameters of the search space: {', '.join(sorted(unknown))}. "
                 "Rank the model itself: `as_reference(adapter.botorch_model, feature_names=adapter.parameters)`."
             )
         self.labels = tuple(self._label.values())

@@ -91,7 +91,7 @@ def reference_of(
     -------
     Reference
     """
-    Options(noise=noise, derivatives=derivatives).checked(Derivatives)
+    Options(noise=noise, derivatives=derivatives).check(Derivatives)
     if not isinstance(model, gm.GPModel) or isinstance(model, gm.BayesianGPLVM):
         raise TypeError(
             f"{type(model).__name__} of GPflow is no model of observed inputs that is known here; a GPModel is "

@@ -89,7 +89,7 @@ def reference_of(
     -------
     Reference
     """
-    options = Options(output, noise, derivatives, feature_names=feature_names).checked(Derivatives)
+    options = Options(output, noise, derivatives, feature_names=feature_names).check(Derivatives)
     _refuse_other_models(model)
     parts = _parts(model, options)
     closed = closed_form_or_none(lambda: _closed_form(model, parts), model, derivatives, "the library's own gradients")

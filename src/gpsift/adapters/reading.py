@@ -36,7 +36,7 @@ class Options:
     likelihood: Any = None
     output_names: Sequence[str] | None = None
 
-    def checked(self, ways: Any, *noise_words: str) -> Self:
+    def check(self, ways: Any, *noise_words: str) -> Self:
         """Refuse derivatives that are not among `ways`, a `Literal`, and noise that is no variance; return self."""
         check_derivatives(self.derivatives, ways)
         if self.noise is not None:

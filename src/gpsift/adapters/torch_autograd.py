@@ -69,7 +69,7 @@ def torch_model(
             return as_array(covariance(tensor(X)))  # type: ignore[misc]
 
     def differentiate(X: np.ndarray) -> Arrays:
-        with differentiating(), within():
+        with enable_gradients(), within():
             return in_blocks(partial(_gradients, function), X)
 
     return LibraryModel(
@@ -85,8 +85,8 @@ def torch_model(
 def _values(function: Function, X: torch.Tensor) -> Tensors:
     # One more row, which is no training point: some libraries return something else for inputs that equal what
     # they were fitted on, and differentiate it as if the fit moved along.
-    stranger = X.detach()[:1] + 0.0314159 * (1.0 + X.detach()[:1].abs())
-    return tuple(values[: len(X)] for values in function(torch.cat([X, stranger])))
+    other = X.detach()[:1] + 0.0314159 * (1.0 + X.detach()[:1].abs())
+    return tuple(values[: len(X)] for values in function(torch.cat([X, other])))
 
 
 def _gradients(function: Function, X: torch.Tensor) -> Tensors:
@@ -108,7 +108,7 @@ def _gradient(values: torch.Tensor, X: torch.Tensor) -> torch.Tensor:
 
 
 @contextmanager
-def differentiating() -> Iterator[None]:
+def enable_gradients() -> Iterator[None]:
     """A context in which gradients are recorded, whatever the user has switched off."""
     with torch.inference_mode(False), torch.enable_grad():
         yield

@@ -75,7 +75,7 @@ def reference_of(
     Reference
     """
     options = Options(output, noise, derivatives, X_train, feature_names, output_names=output_names)
-    return combine_outputs(*read_outputs(model, options.checked(Derivatives)), output)
+    return combine_outputs(*read_outputs(model, options.check(Derivatives)), output)
 
 
 Outputs = dict[str, Reference | Ensemble]

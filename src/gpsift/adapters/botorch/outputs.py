@@ -33,7 +33,7 @@ from gpsift.adapters.gpytorch.models import reference_of as read_gpytorch
 from gpsift.adapters.gpytorch.prior import KERNELS, exact_computations
 from gpsift.adapters.kernels import NoClosedForm
 from gpsift.adapters.reading import AS_FUNCTION, NormalNoise, compose_steps
-from gpsift.adapters.torch_autograd import as_array, differentiating
+from gpsift.adapters.torch_autograd import as_array, enable_gradients
 from gpsift.reference.affine import Affine
 from gpsift.reference.inputs import Inputs
 from gpsift.reference.response import LatentGP, Predictive
@@ -274,7 +274,7 @@ def _steps(transform: Any, chain: Any) -> list[Any]:
     return [part for step in transform.values() for part in _steps(step, chain)]
 
 
-def _of_draw(value: torch.Tensor, draw: int | None) -> np.ndarray:
+def _select_draw(value: torch.Tensor, draw: int | None) -> np.ndarray:
     """Select the coefficients of one draw, where each has its own."""
     rows = as_array(value).reshape(-1, value.shape[-1])
     return rows[0 if draw is None or len(rows) == 1 else draw]
@@ -331,7 +331,7 @@ class InputMap(CoordinateMap):
             return None
         columns = as_array(step.indices).astype(int) if hasattr(step, "indices") else np.arange(n_inputs)
         center, scale = np.zeros(n_inputs), np.ones(n_inputs)
-        center[columns], scale[columns] = (_of_draw(v, self.draw) for v in (step.offset, step.coefficient))
+        center[columns], scale[columns] = (_select_draw(v, self.draw) for v in (step.offset, step.coefficient))
         if step.reverse:  # x -> scale x + center
             center, scale = -center / scale, 1.0 / scale
         return Affine.scaling(center, scale, n_inputs)
@@ -350,7 +350,7 @@ class InputMap(CoordinateMap):
             return as_array(self.tensor(self._read(X)))
 
     def slopes(self, X: np.ndarray) -> np.ndarray:
-        with differentiating():
+        with enable_gradients():
             x = self._read(X).requires_grad_()
             (slopes,) = torch.autograd.grad(self.tensor(x).sum(), x)
         return as_array(slopes)
@@ -394,7 +394,7 @@ def read_outcome(
     center, scale = 0.0, 1.0
     for step in reversed(_steps(getattr(model, "outcome_transform", None), outcomes.ChainedOutcomeTransform)):
         if type(step) is outcomes.Standardize:
-            mean, sd = (float(_of_draw(v, draw)[k]) for v in (step.means, step.stdvs))
+            mean, sd = (float(_select_draw(v, draw)[k]) for v in (step.means, step.stdvs))
             center, scale = mean + sd * center, sd * scale
         elif type(step) is outcomes.StratifiedStandardize and row is not None:
             mean, sd, _ = step._get_per_input_means_stdvs(row, include_stdvs_sq=False)

@@ -27,7 +27,7 @@ from gpsift.adapters.kernels import number
 from gpsift.adapters.posteriors import variational_posterior
 from gpsift.adapters.predictions import gradient_error
 from gpsift.adapters.reading import AS_FUNCTION, LikelihoodReader, Options, closed_form_or_none, read_inputs
-from gpsift.adapters.torch_autograd import as_array, differentiating, torch_model
+from gpsift.adapters.torch_autograd import as_array, enable_gradients, torch_model
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Probit, StudentT
 from gpsift.reference.base import MissingCapability, PlacedPosterior, Reference
@@ -74,12 +74,12 @@ def reference_of(
     -------
     Reference
     """
-    options = Options(output, noise, derivatives, X_train, feature_names, likelihood).checked(Derivatives)
+    options = Options(output, noise, derivatives, X_train, feature_names, likelihood).check(Derivatives)
     if isinstance(model, gpytorch.models.IndependentModelList):
         model = _one_of(model, output)
     elif output is not None:
         raise ValueError(f"`output` chooses from a list of models; a {type(model).__name__} is one.")
-    with differentiating():
+    with enable_gradients():
         if isinstance(model, gpytorch.models.ExactGP):
             return _exact(model, options)
         if isinstance(model, gpytorch.models.ApproximateGP):

@@ -31,7 +31,7 @@ from gpsift.adapters.kernels import (
     radial,
     scale_term,
 )
-from gpsift.adapters.torch_autograd import as_array, differentiating, torch_model
+from gpsift.adapters.torch_autograd import as_array, enable_gradients, torch_model
 from gpsift.kernels import Kernel, RationalQuadratic, SquaredExponential, Sum
 from gpsift.likelihoods import distributions as families
 from gpsift.reference.finite_differences import GradedResponse
@@ -146,7 +146,7 @@ def read_prior(model: Any, Z: torch.Tensor) -> tuple[Kernel, Mean]:
         if isinstance(model, kind) and type(model).__call__ is not kind.__call__:
             raise NoClosedForm(f"{type(model).__name__}.__call__")
     x = Z.detach().clone().requires_grad_(True)
-    with differentiating(), exact_computations():
+    with enable_gradients(), exact_computations():
         prior = model.forward(x)
     kernels = _kernels_at(prior.lazy_covariance_matrix, x)
     terms = [KERNELS.convert(kernel, Z.shape[-1])[0] for kernel in kernels]

@@ -100,7 +100,7 @@ def reference_of(
     Reference
     """
     options = Options(output, noise, derivatives, X_train, feature_names)
-    return _read(model, options.checked(Derivatives, "predict", "alpha"))
+    return _read(model, options.check(Derivatives, "predict", "alpha"))
 
 
 def _read(model: Any, options: Options) -> Reference | Ensemble:
@@ -198,13 +198,13 @@ def _regressor_moments(
     model: GaussianProcessRegressor, k: int, white_var: float, X: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Predict mean and variance of target k without white noise."""
-    predicted = model.predict(with_fitted_names(model, X), return_std=True)
+    predicted = model.predict(name_columns(model, X), return_std=True)
     mean, std = (values.reshape(len(X), -1)[:, k] for values in predicted)
     return mean, latent_var_of(std**2, white_var)
 
 
 def _regressor_mean(model: GaussianProcessRegressor, k: int, X: np.ndarray) -> np.ndarray:
-    return model.predict(with_fitted_names(model, X)).reshape(len(X), -1)[:, k]
+    return model.predict(name_columns(model, X)).reshape(len(X), -1)[:, k]
 
 
 def _classifier(model: GaussianProcessClassifier, options: Options) -> Reference:
@@ -235,10 +235,10 @@ def _one_vs_rest(model: OneVsRestClassifier, options: Options, around: Any = Non
             f"A {type(model).__name__} of several labels at once has no single ranking. Rank each of its `estimators_`."
         )
     parts = [getattr(part, "base_estimator_", part) for part in model.estimators_]
-    strange = [type(part).__name__ for part in parts if not hasattr(part, "W_sr_")]
-    if strange:
+    others = [type(part).__name__ for part in parts if not hasattr(part, "W_sr_")]
+    if others:
         raise TypeError(
-            f"The estimators of this {type(model).__name__} are no Gaussian processes but {strange[0]}. Pass a "
+            f"The estimators of this {type(model).__name__} are no Gaussian processes but {others[0]}. Pass a "
             'function, such as `as_reference(model.predict_proba, family="categorical", X_train=X)`.'
         )
     members: tuple[Any, ...] = tuple(_two_classes(part, options, around) for part in parts)
@@ -377,11 +377,11 @@ def _passes_through(step: Any) -> bool:
 def apply_steps(steps: Sequence[Any], X: np.ndarray) -> np.ndarray:
     """Transform X by the steps, one after another."""
     for k, step in enumerate(steps):
-        X = step.transform(with_fitted_names(step, X) if k == 0 else X)
+        X = step.transform(name_columns(step, X) if k == 0 else X)
     return np.asarray(X, dtype=float)
 
 
-def with_fitted_names(model: Any, X: np.ndarray) -> Any:
+def name_columns(model: Any, X: np.ndarray) -> Any:
     """Give X the names of columns that a model was fitted with, without which scikit-learn warns."""
     names = getattr(model, "feature_names_in_", None)
     if names is None:
