@@ -142,14 +142,15 @@ def _support(model: Any) -> np.ndarray:
     return read_only(model.X_train_)
 
 
-def _closed_form(model: Any, n_features: int, options: Options) -> tuple[Kernel, float] | None:
-    """Return our kernel and the white noise; None where differences are to be taken."""
+def _read_kernel(model: Any, n_features: int, options: Options) -> tuple[Kernel | None, float]:
+    """Return our kernel, None where differences are to be taken, and the variance of the white noise."""
 
     def read() -> tuple[Kernel, float]:
         kernel, white_var = KERNELS.convert(model.kernel_, n_features, name=str(model.kernel_))
         return kernel.for_features(n_features), white_var
 
-    return closed_form_or_none(read, model, options.derivatives, "finite differences")
+    closed = closed_form_or_none(read, model, options.derivatives, "finite differences")
+    return (None, KERNELS.white_var(model.kernel_)) if closed is None else closed
 
 
 def _regressor(model: GaussianProcessRegressor, options: Options) -> Reference:
@@ -157,8 +158,7 @@ def _regressor(model: GaussianProcessRegressor, options: Options) -> Reference:
     k = output_index(model, options.output, 1 if model.alpha_.ndim == 1 else model.alpha_.shape[1])
     Z = _support(model)
     y_center, y_scale = (float(np.ravel(v)[k]) for v in (model._y_train_mean, model._y_train_std))
-    closed = _closed_form(model, Z.shape[1], options)
-    white_var = KERNELS.white_var(model.kernel_) if closed is None else closed[1]
+    kernel, white_var = _read_kernel(model, Z.shape[1], options)
     noise, alpha = options.noise, float(np.mean(model.alpha))
     if noise in (None, "predict", "alpha"):
         noise_var = (white_var + alpha if noise == "alpha" else white_var) * y_scale**2
@@ -177,7 +177,7 @@ def _regressor(model: GaussianProcessRegressor, options: Options) -> Reference:
         "predictive": NormalNoise(noise_var),
         "notices": notices,
     }
-    if closed is None:
+    if kernel is None:
         return LibraryModel(
             predict=partial(_regressor_moments, model, k, white_var * y_scale**2),
             predict_mean=partial(_regressor_mean, model, k),
@@ -185,7 +185,7 @@ def _regressor(model: GaussianProcessRegressor, options: Options) -> Reference:
             **shared,
         )
     posterior = Posterior(
-        kernel=closed[0],
+        kernel=kernel,
         Z=Z,
         weights=np.ascontiguousarray(model.alpha_.reshape(len(Z), -1)[:, k]),
         factors=(TriangularFactor(np.ascontiguousarray(model.L_)),),
@@ -265,18 +265,17 @@ def _two_classes(model: Any, options: Options, around: Any) -> LatentGP | Librar
     """Read Laplace's approximation of two classes with a logistic link (Rasmussen & Williams 2006, Algorithm 3.2)."""
     Z = _support(model)
     inputs = _inputs(around, options, Z)
-    closed = _closed_form(model, Z.shape[1], options)
-    if closed is None:
-        predictive = Observed(Logit(), KERNELS.white_var(model.kernel_))
+    kernel, white_var = _read_kernel(model, Z.shape[1], options)
+    predictive = Observed(Logit(), white_var)
+    if kernel is None:
         return LibraryModel(
-            predict=partial(_classifier_moments, model, predictive.white_var),
+            predict=partial(_classifier_moments, model, white_var),
             predict_mean=partial(_classifier_mean, model),
             inputs=inputs,
             predictive=predictive,
             what="the latent mean and variance",
             mean_of="the latent function",
         )
-    kernel, white = closed
     precision = model.W_sr_**2
     usable = np.all(precision * kernel.diag(Z) > LEAST_PRECISION)
     posterior = Posterior(
@@ -284,9 +283,9 @@ def _two_classes(model: Any, options: Options, around: Any) -> LatentGP | Librar
         Z=Z,
         weights=model.y_train_ - model.pi_,
         factors=(TriangularFactor(np.ascontiguousarray(model.L_), model.W_sr_),),
-        site_var=1.0 / precision + white if usable else None,
+        site_var=1.0 / precision + white_var if usable else None,
     )
-    return LatentGP(posterior, Observed(Logit(), white), inputs, mean_of="the latent function")
+    return LatentGP(posterior, predictive, inputs, mean_of="the latent function")
 
 
 def _classifier_moments(model: Any, white_var: float, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
