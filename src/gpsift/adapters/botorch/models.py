@@ -78,12 +78,9 @@ def reference_of(
     return combine_outputs(*read_outputs(model, options.check(Derivatives)), output)
 
 
-Outputs = dict[str, Reference | Ensemble]
-
-
 def read_outputs(
     model: Any, options: Options, outcome_of: Mapping[str, OutcomeMap] | None = None
-) -> tuple[Outputs, np.ndarray]:
+) -> tuple[dict[str, Reference | Ensemble], np.ndarray]:
     """Read each output by its name, and its unit in a sum over outputs.
 
     The target of the model may be an outcome of the user's by `outcome_of`; `noise` is in units of that target.
@@ -92,7 +89,7 @@ def read_outputs(
     names = [f"y{k + 1}" for k in range(len(parts))] if options.output_names is None else list(options.output_names)
     if len(names) != len(parts) or len(set(names)) < len(names):
         raise ValueError(f"`output_names` must be {len(parts)} different names, one for each output, got {names}.")
-    outputs: Outputs = {}
+    outputs: dict[str, Reference | Ensemble] = {}
     units = []
     for name, draws in zip(names, parts, strict=True):
         outcome = OutcomeMap() if outcome_of is None else outcome_of[name]
@@ -106,7 +103,9 @@ def read_outputs(
     return outputs, np.array(units)
 
 
-def combine_outputs(outputs: Outputs, units: np.ndarray, output: int | str | None) -> Reference | Ensemble:
+def combine_outputs(
+    outputs: Mapping[str, Reference | Ensemble], units: np.ndarray, output: int | str | None
+) -> Reference | Ensemble:
     """Return the output that was chosen, or the only one, or all of them together."""
     if output is not None:
         return choose_output(outputs, output)
