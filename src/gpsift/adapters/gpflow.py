@@ -37,14 +37,7 @@ from gpsift.adapters.kernels import (
 )
 from gpsift.adapters.posteriors import collapsed_posterior, variational_posterior
 from gpsift.adapters.predictions import LibraryModel
-from gpsift.adapters.reading import (
-    LikelihoodReader,
-    Options,
-    closed_form_or_none,
-    output_index,
-    read_inputs,
-    read_only,
-)
+from gpsift.adapters.reading import LikelihoodReader, Options, closed_form_or_none, output_index, read_inputs, read_only
 from gpsift.kernels import Kernel, Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.reference.base import Reference
 from gpsift.reference.finite_differences import latent_var_of

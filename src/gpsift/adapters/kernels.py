@@ -107,7 +107,7 @@ class Leaf:
         return [self.build(columns, **values)]
 
 
-class Parts:
+class Composite:
     """A row of the table for a kernel made of others, which are in one attribute as a list, or in several."""
 
     def __init__(self, *names: str):
@@ -119,14 +119,14 @@ class Parts:
         return found if len(found) > 1 else list(found[0])
 
 
-class SumOf(Parts):
+class SumOf(Composite):
     """A row of the table for sums."""
 
     def __call__(self, reader: KernelReader, kernel: Any, columns: Columns) -> list[Term]:
         return [term for part in self.of(kernel) for term in reader.terms(part, columns)]
 
 
-class ProductOf(Parts):
+class ProductOf(Composite):
     """A row of the table for products, which are multiplied out."""
 
     def __call__(self, reader: KernelReader, kernel: Any, columns: Columns) -> list[Term]:
@@ -268,7 +268,7 @@ class KernelReader:
     def leaves(self, kernel: Any) -> Iterator[Any]:
         """Yield the parameters of all parts of a kernel, as the library keeps them."""
         row = self.row(kernel)
-        if isinstance(row, Parts):
+        if isinstance(row, Composite):
             for part in row.of(kernel):
                 yield from self.leaves(part)
         elif isinstance(row, Leaf):
