@@ -205,7 +205,15 @@ class SearchSpaceMap(CoordinateMap):
 
     def inverse(self, Z: np.ndarray) -> np.ndarray:
         """Return the parameters that are transformed to Z."""
-        return np.column_stack([self._values(name, Z) for name in self.parameters])
+        X = np.empty((len(Z), len(self.parameters)))
+        for x, name in zip(X.T, self.parameters, strict=True):
+            if name in self.one_hot:
+                x[:] = np.argmax(Z[:, [self._columns.index(column) for column in self.one_hot[name]]], axis=1)
+            else:
+                center, scale = self._affine[name]
+                values = center + scale * Z[:, self._columns.index(name)]
+                x[:] = np.rint(values) if self._is_whole[name] else values
+        return X
 
     def wrap(self, reference: Reference) -> Reference:
         """Change the inputs of a model to the parameters of the search space."""
@@ -214,13 +222,6 @@ class SearchSpaceMap(CoordinateMap):
         if column_map is None or self.categorical:
             return Coordinatewise.wrap(reference, self, inputs)
         return ColumnMapped.wrap(reference, self, column_map, inputs)
-
-    def _values(self, name: str, Z: np.ndarray) -> np.ndarray:
-        if name in self.one_hot:
-            return np.argmax(Z[:, [self._columns.index(column) for column in self.one_hot[name]]], axis=1)
-        center, scale = self._affine[name]
-        values = center + scale * Z[:, self._columns.index(name)]
-        return np.rint(values) if self._is_whole[name] else values
 
 
 def read_metric(adapter: TorchAdapter, metric: str) -> OutcomeMap:
