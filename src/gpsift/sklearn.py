@@ -8,8 +8,9 @@ module loads scikit-learn; importing `gpsift` does not.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -44,7 +45,7 @@ LINKS = ("probit", "logit")
 LARGEST_SEED = 2**31 - 1
 
 
-class _GPEstimator(BaseEstimator):  # type: ignore[misc]
+class _GPEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     """Base of both estimators: it makes `gp_` from parameters and data, and predictions and rankings from `gp_`."""
 
     kernel: Kernel | None
@@ -54,6 +55,26 @@ class _GPEstimator(BaseEstimator):  # type: ignore[misc]
     random_state: Any
     # Options with which scikit-learn reads the target.
     target_options: ClassVar[dict[str, Any]] = {}
+
+    @abstractmethod
+    def model_for(self, y: np.ndarray) -> tuple[GP, np.ndarray]:
+        """Return the model that the parameters describe, and the target that it takes."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array or data frame (n, p)
+        y : array (n,)
+            The target; for a classifier labels of at least two classes: strings, numbers or booleans.
+        """
+        table, y = _read_table(self, X, y, self.target_options)
+        model, target = self.model_for(y)
+        self.gp_ = model.fit(table, target)
+        if isinstance(self, ClassifierMixin):
+            self.classes_ = np.unique(y)
+        return self
 
     def rank(self, X: Any = None, measure: Measure | str | None = None, **options: Any) -> Ranking:
         """Rank the features by how predictions react to them.
@@ -66,10 +87,6 @@ class _GPEstimator(BaseEstimator):  # type: ignore[misc]
             `KL()` by default; `VAR()`, `ARD()`.
         **options
             `points`, `aggregate` and `seed` of `gpsift.rank`.
-
-        Returns
-        -------
-        Ranking
         """
         check_is_fitted(self)
         return rank(self.gp_, None if X is None else _read_data(self, X), measure, **options)
@@ -79,11 +96,11 @@ class _GPEstimator(BaseEstimator):  # type: ignore[misc]
         parts = {"kernel": self.kernel, "hyper": self.hyper}
         given: dict[str, Any] = {name: part for name, part in parts.items() if part is not None}
         gp = GP(standardize=self.standardize, likelihood=likelihood, inference=self.inference, **given)
-        return replace(gp, hyper=_with_seed(gp.hyper, self.random_state))
-
-    def _fit(self, X: np.ndarray, model: GP, y: np.ndarray) -> None:
-        """Fit to data that were read, with the names of columns, so that warnings and rankings have them."""
-        self.gp_ = model.fit(_to_frame(X, getattr(self, "feature_names_in_", None)), y)
+        state, hyper = self.random_state, gp.hyper
+        if state is None or not isinstance(hyper, Hyper) or not hasattr(hyper, "seed"):
+            return gp
+        seed = int(state) if isinstance(state, Integral) else check_random_state(state).randint(LARGEST_SEED)
+        return replace(gp, hyper=replace(hyper, seed=seed))  # type: ignore[type-var]
 
     def _predictive(self, X: Any) -> Prediction:
         check_is_fitted(self)
@@ -147,20 +164,7 @@ class GPRegressor(RegressorMixin, _GPEstimator):  # type: ignore[misc]
         self.standardize = standardize
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array or data frame (n, p)
-        y : array (n,)
-        """
-        X, y = _read_data(self, X, y=y, **self.target_options)
-        self._fit(X, *self.model_for(y))
-        return self
-
     def model_for(self, y: np.ndarray) -> tuple[GP, np.ndarray]:
-        """Return the model that the parameters describe, and the target that it takes."""
         return self._gp(read_regression(self.likelihood)), y
 
     def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
@@ -206,8 +210,8 @@ class GPClassifier(ClassifierMixin, _GPEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    kernel : Kernel, optional
-        ``SquaredExponential() + Constant()`` by default.
+    kernel, standardize, random_state
+        As in `GPRegressor`.
     hyper : Hyper, optional
         As in `GP`: `Sift()` by default; `MAP()`, `ML2()`, `NUTS()`, `Fixed(...)`. Where classes can be told apart
         without error the likelihood of the hyperparameters has no maximum, and `ML2()` finds none; a prior, which the
@@ -217,11 +221,6 @@ class GPClassifier(ClassifierMixin, _GPEstimator):  # type: ignore[misc]
     inference : {"auto", "sparse", "ep", "laplace"} or Sparse
         "auto" is expectation propagation for probit and Laplace's method for logit and for more than two classes; with
         two classes and more than 2000 rows it is sparse.
-    standardize : bool
-        Fit on inputs of mean 0 and standard deviation 1.
-    random_state : int, RandomState or None
-        Seed of the random starts or draws of `hyper`. None leaves the seed that `hyper` has, 0 by default, so that fits
-        can be repeated either way; a RandomState gives another seed at each fit.
 
     Attributes
     ----------
@@ -261,24 +260,10 @@ class GPClassifier(ClassifierMixin, _GPEstimator):  # type: ignore[misc]
         self.standardize = standardize
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array or data frame (n, p)
-        y : array (n,)
-            Labels of at least two classes: strings, numbers or booleans.
-        """
-        if self.link not in LINKS:
-            raise ValueError(f'`link` must be "probit" or "logit", got {self.link!r}.')
-        X, y = _read_data(self, X, y=y, **self.target_options)
-        self._fit(X, *self.model_for(y))
-        self.classes_ = np.unique(y)
-        return self
-
     def model_for(self, y: np.ndarray) -> tuple[GP, np.ndarray]:
         """Return the model that the parameters describe, and the codes 0, 1, ... of the labels."""
+        if self.link not in LINKS:
+            raise ValueError(f'`link` must be "probit" or "logit", got {self.link!r}.')
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
         if classes.size < 2:
@@ -303,29 +288,24 @@ class GPClassifier(ClassifierMixin, _GPEstimator):  # type: ignore[misc]
         return np.column_stack([prediction.log_density(np.full(len(prediction.latent_mean), c)) for c in codes])
 
 
-def _with_seed(hyper: Any, random_state: Any) -> Any:
-    """Give `hyper` the seed that `random_state` stands for, where it has one."""
-    if random_state is None or not isinstance(hyper, Hyper) or not hasattr(hyper, "seed"):
-        return hyper
-    is_seed = isinstance(random_state, Integral)
-    seed = int(random_state) if is_seed else check_random_state(random_state).randint(LARGEST_SEED)
-    return replace(hyper, seed=seed)  # type: ignore[type-var]
-
-
-def _read_data(estimator: BaseEstimator, X: Any, **target: Any) -> Any:
+def _read_data(estimator: BaseEstimator, X: Any, **options: Any) -> Any:
     """Read X, or X and y with ``y=...``, as scikit-learn does; without y the columns must be those of `fit`."""
-    options = {"dtype": np.float64, "ensure_min_samples": 2, **target} if target else {"dtype": np.float64}
+    options = {"dtype": np.float64, "reset": "y" in options, **options}
     # Before scikit-learn 1.6 this was a method.
     if hasattr(validation, "validate_data"):
-        return validation.validate_data(estimator, X, reset=bool(target), **options)
-    return estimator._validate_data(X, reset=bool(target), **options)
+        return validation.validate_data(estimator, X, **options)
+    return estimator._validate_data(X, **options)
 
 
-def _to_frame(X: np.ndarray, names: np.ndarray | None) -> Any:
-    """Return X as a data frame with these column names, or X itself where there are none."""
+def _read_table(estimator: BaseEstimator, X: Any, y: Any, options: dict[str, Any]) -> tuple[Any, np.ndarray]:
+    """Read the data of `fit`; X is a data frame where its columns have names, for warnings and rankings."""
+    X, y = _read_data(estimator, X, y=y, ensure_min_samples=2, **options)
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        return X, y
     import pandas as pd
 
-    return X if names is None else pd.DataFrame(X, columns=names)
+    return pd.DataFrame(X, columns=names), y
 
 
 class GPSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
@@ -419,41 +399,46 @@ class GPSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         if self.criterion not in ("prediction", "rate"):
             raise ValueError(f'`criterion` must be "prediction" or "rate", got {self.criterion!r}.')
         estimator = self._choose_estimator(y)
-        X, y = _read_data(self, X, y=y, **estimator.target_options)
-        wanted = self._read_wanted(X.shape[1])
+        table, y = _read_table(self, X, y, estimator.target_options)
+        wanted = self._read_wanted(table.shape[1])
         model, target = estimator.model_for(y)
-        table = _to_frame(X, getattr(self, "feature_names_in_", None))
         self.path_: Path | None = None
         self.discoveries_: Discoveries | None = None
+        work = Work(jobs=self.n_jobs, progress=False)
         if self.criterion == "rate":
-            return self._fit_rate(table, target, model)
-        order = read_order(self.measure)
-        if wanted is None or type(order) is not Ranked:
-            work = Work(jobs=self.n_jobs, progress=False)
-            path = search(table, target, order, model=model, cv=self.cv, sizes=wanted, work=work)
-            places, scores = np.argsort(path.order), path.details["scores"]
+            order = self._discover(table, target, model, work)
+        else:
+            order = self._search(table, target, model, wanted, work)
+        self.n_features_ = int(self.support_.sum())
+        self.ranking_ = np.maximum(np.argsort(order) - self.n_features_ + 2, 1)
+        return self
+
+    def _search(self, table: Any, target: np.ndarray, model: GP, wanted: int | None, work: Work) -> np.ndarray:
+        """Select by how well submodels predict; return the order of the features."""
+        by = read_order(self.measure)
+        if wanted is None or type(by) is not Ranked:
+            path = search(table, target, by, model=model, cv=self.cv, sizes=wanted, work=work)
+            order, scores = path.order, path.details["scores"]
             if wanted is None:
                 self.path_, wanted = path, self._suggest(path)
         else:
-            ranking = rank(model.fit(table, target), measure=order.scoring)
-            places, scores = np.argsort(ranking.order), ranking.scores
-        self.scores_ = X.shape[1] - places if scores is None else np.asarray(scores, dtype=float)
+            ranking = rank(model.fit(table, target), measure=by.scoring)
+            order, scores = ranking.order, ranking.scores
+        places = np.argsort(order)
+        self.scores_ = table.shape[1] - places if scores is None else np.asarray(scores, dtype=float)
         self.support_ = places < wanted
-        self.ranking_ = np.maximum(places - wanted + 2, 1)
-        self.n_features_ = int(wanted)
-        return self
+        return order
 
-    def _fit_rate(self, table: Any, target: np.ndarray, model: GP) -> Self:
+    def _discover(self, table: Any, target: np.ndarray, model: GP, work: Work) -> np.ndarray:
+        """Select by a test of every feature; return the order of the features."""
         if self.estimator is None:
             model = replace(model, hyper=quick_hyper(*np.shape(table)))
-        found = discover(table, target, model, rate=self.rate, work=Work(jobs=self.n_jobs, progress=False))
+        found = discover(table, target, model, rate=self.rate, work=work)
         if not found.found.any():
             warn(f"No feature is selected: none is shown to matter at a rate of {found.rate:g}.")
-        places, self.discoveries_ = np.argsort(found.order), found
-        self.support_, self.n_features_ = found.found, int(found.found.sum())
+        self.discoveries_, self.support_ = found, found.found
         self.scores_ = -np.log(np.maximum(found.p, np.finfo(float).tiny))
-        self.ranking_ = np.maximum(places - self.n_features_ + 2, 1)
-        return self
+        return found.order
 
     def _get_support_mask(self) -> np.ndarray:
         check_is_fitted(self)
@@ -528,11 +513,11 @@ def importance(measure: str | Measure = "kl") -> Callable[[Any], np.ndarray]:
     return _Importance(get_measure(measure))
 
 
+@dataclass(frozen=True, repr=False)
 class _Importance:
     """Callable returned by `importance`; it can be cloned and sent to another process, unlike a nested function."""
 
-    def __init__(self, measure: Measure):
-        self.measure = measure
+    measure: Measure
 
     def __call__(self, estimator: Any) -> np.ndarray:
         return rank(estimator, measure=self.measure).scores

@@ -7,8 +7,6 @@ the model that Ax fitted last.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,20 +33,15 @@ from ax.core.parameter import ChoiceParameter, FixedParameter
 from ax.generation_strategy.generation_strategy import GenerationStrategy
 from ax.generators.torch.botorch_modular.generator import BoTorchGenerator
 
-from gpsift.adapters import botorch
-from gpsift.likelihoods.distributions import Distribution, Gaussian
+from gpsift.adapters.botorch.models import combine_outputs, read_outputs
+from gpsift.adapters.botorch.outputs import OutcomeMap
+from gpsift.adapters.gpytorch.models import Derivatives
+from gpsift.adapters.reading import Options
 from gpsift.reference.affine import Affine
-from gpsift.reference.base import Reference, Response
+from gpsift.reference.base import Reference
 from gpsift.reference.ensemble import Ensemble, map_members
-from gpsift.reference.inputs import Inputs, Points
-from gpsift.reference.wrappers.mapped import (
-    ColumnMapped,
-    CoordinateMap,
-    Coordinatewise,
-    OtherTarget,
-    Wrapped,
-)
-from gpsift.reference.wrappers.outputs import Outputs, OutputsEnsemble, choose_output, stack_outputs
+from gpsift.reference.inputs import Inputs
+from gpsift.reference.wrappers.mapped import ColumnMapped, CoordinateMap, Coordinatewise
 
 # Transforms that change neither the numbers of a parameter nor those of a metric that the model was fitted to.
 SILENT = (FillMissingParameters, Cast, RemoveFixed, MapKeyToFloat, IntToFloat, Derelativize, Winsorize)
@@ -85,18 +78,11 @@ def reference_of(model: Any, *, metric: str | None = None, **options: Any) -> Re
         )
     adapter = _adapter(model)
     space = SearchSpaceMap(adapter)
-    read = botorch.reference_of(adapter.botorch_model, output_names=adapter.outcomes, **options)
-    parts = dict(read.outputs) if isinstance(read, Outputs | OutputsEnsemble) else {adapter.outcomes[0]: read}
-    outputs = {
-        name: map_members(part, partial(_to_user_units, metric=name, adapter=adapter, space=space))
-        for name, part in parts.items()
-    }
-    if metric is not None:
-        return choose_output(outputs, metric)
-    if not isinstance(read, Outputs | OutputsEnsemble):
-        return outputs[adapter.outcomes[0]]
-    units = [metric_units(adapter, name)[1] for name in outputs]
-    return stack_outputs(outputs, read.scale * np.array(units))
+    metrics = {name: read_metric(adapter, name) for name in adapter.outcomes}
+    known = Options(output_names=adapter.outcomes, **options).check(Derivatives)
+    parts, units = read_outputs(adapter.botorch_model, known, metrics)
+    outputs = {name: map_members(part, space.wrap) for name, part in parts.items()}
+    return combine_outputs(outputs, units, metric)
 
 
 def _adapter(model: Any) -> TorchAdapter:
@@ -122,10 +108,10 @@ def _adapter(model: Any) -> TorchAdapter:
             f"This {type(model).__name__} has no BoTorch model yet, but {kind}: Ax fits one when it suggests trials "
             "after the first, random ones. Ask it for the next trial first."
         )
-    strange = [type(step).__name__ for step in adapter.transforms.values() if type(step) not in KNOWN]
-    if strange:
+    unknown = [type(step).__name__ for step in adapter.transforms.values() if type(step) not in KNOWN]
+    if unknown:
         raise TypeError(
-            f"The transform {strange[0]} of Ax is not known here. Rank the model itself, in its own units: "
+            f"The transform {unknown[0]} of Ax is not known here. Rank the model itself, in its own units: "
             "`as_reference(adapter.botorch_model, feature_names=adapter.parameters)`."
         )
     return adapter
@@ -159,10 +145,10 @@ class SearchSpaceMap(CoordinateMap):
         self.one_hot: dict[str, list[str]] = {}
         for step in adapter.transforms.values():
             self._read(step)
-        strangers = set(self._columns) - set(space) - {name for names in self.one_hot.values() for name in names}
-        if strangers:
+        unknown = set(self._columns) - set(space) - {name for names in self.one_hot.values() for name in names}
+        if unknown:
             raise TypeError(
-                f"The model has columns that are no parameters of the search space: {', '.join(sorted(strangers))}. "
+                f"The model has columns that are no parameters of the search space: {', '.join(sorted(unknown))}. "
                 "Rank the model itself: `as_reference(adapter.botorch_model, feature_names=adapter.parameters)`."
             )
         self.labels = tuple(self._label.values())
@@ -219,79 +205,32 @@ class SearchSpaceMap(CoordinateMap):
 
     def inverse(self, Z: np.ndarray) -> np.ndarray:
         """Return the parameters that are transformed to Z."""
-        return np.column_stack([self._values(name, Z) for name in self.parameters])
+        X = np.empty((len(Z), len(self.parameters)))
+        for x, name in zip(X.T, self.parameters, strict=True):
+            if name in self.one_hot:
+                x[:] = np.argmax(Z[:, [self._columns.index(column) for column in self.one_hot[name]]], axis=1)
+            else:
+                center, scale = self._affine[name]
+                values = center + scale * Z[:, self._columns.index(name)]
+                x[:] = np.rint(values) if self._is_whole[name] else values
+        return X
 
-    def _values(self, name: str, Z: np.ndarray) -> np.ndarray:
-        if name in self.one_hot:
-            return np.argmax(Z[:, [self._columns.index(column) for column in self.one_hot[name]]], axis=1)
-        center, scale = self._affine[name]
-        values = center + scale * Z[:, self._columns.index(name)]
-        return np.rint(values) if self._is_whole[name] else values
+    def wrap(self, reference: Reference) -> Reference:
+        """Change the inputs of a model to the parameters of the search space."""
+        seen, column_map = reference.inputs.X, self.column_map
+        inputs = Inputs(self.labels, True, None if seen is None else self.inverse(seen))
+        if column_map is None or self.categorical:
+            return Coordinatewise.wrap(reference, self, inputs)
+        return ColumnMapped.wrap(reference, self, column_map, inputs)
 
 
-def metric_units(adapter: TorchAdapter, metric: str) -> tuple[float, float, bool]:
-    """Return centre and scale of a metric, and whether a nonlinear transform came before."""
+def read_metric(adapter: TorchAdapter, metric: str) -> OutcomeMap:
+    """Read the map from the target of the model to a metric, or to what a nonlinear transform makes of the metric."""
     center, scale = 0.0, 1.0
     for step in reversed(list(adapter.transforms.values())):
         if isinstance(step, StandardizeY):
             mean, sd = float(step.Ymean[metric]), float(step.Ystd[metric])
             center, scale = mean + sd * center, sd * scale
         elif type(step) in NONLINEAR and metric in (getattr(step, NONLINEAR[type(step)]) or ()):
-            return center, scale, True
-    return center, scale, False
-
-
-def _to_user_units(reference: Reference, metric: str, adapter: TorchAdapter, space: SearchSpaceMap) -> Reference:
-    """Change the units of the model of one metric to those of the metric and of the search space."""
-    center, scale, is_nonlinear = metric_units(adapter, metric)
-    model: Reference = Scaled(reference, Affine.of_target(center, scale, reference.inputs.n_features))
-    seen = reference.inputs.X
-    inputs = Inputs(space.labels, True, None if seen is None else space.inverse(seen))
-    column_map = space.column_map
-    if column_map is None or space.categorical:
-        model = Coordinatewise.wrap(model, space, inputs)
-    else:
-        model = ColumnMapped.wrap(model, space, column_map, inputs)
-    return OtherTarget(model, "the transformed metric") if is_nonlinear else model
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Scaled(Wrapped):
-    """A model of a shifted and scaled target, with normal predictions, in the units of the target."""
-
-    inner: Reference
-    affine: Affine
-
-    @property
-    def inputs(self) -> Inputs:  # type: ignore[override]
-        return self.inner.inputs
-
-    def at(self, points: Points) -> ScaledResponse:
-        return ScaledResponse(self.affine, self.inner.at(points))
-
-    def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
-        mean, covariance = self.inner.joint(points)
-        return self.affine.y_center + self.affine.y_scale * mean, self.affine.y_scale**2 * covariance
-
-
-class ScaledResponse(Response):
-    """Means and their derivatives are multiplied by the scale, variances by its square."""
-
-    def __init__(self, affine: Affine, inner: Response):
-        self._affine, self._inner = affine, inner
-
-    def distribution(self, *, latent: bool) -> Distribution:
-        own = self._inner.distribution(latent=latent)
-        return Gaussian(self._affine.y_center + self._affine.y_scale * own.mean, self._affine.y_scale**2 * own.var)
-
-    def gradients(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._scaled(*self._inner.gradients())
-
-    def step(self, j: int, delta: float) -> tuple[np.ndarray, np.ndarray]:
-        return self._scaled(*self._inner.step(j, delta))
-
-    def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
-        return self._affine.y_scale * self._inner.section(j, base, offset)
-
-    def _scaled(self, mean_part: np.ndarray, var_part: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self._affine.y_scale * mean_part, self._affine.y_scale**2 * var_part
+            return OutcomeMap(center, scale, "the transformed metric")
+    return OutcomeMap(center, scale)

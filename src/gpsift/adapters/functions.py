@@ -143,7 +143,7 @@ class Predict:
         return found
 
     def _check(self, found: tuple[np.ndarray, ...], n_points: int) -> None:
-        kind = KINDS[self.family]
+        kind, first = KINDS[self.family], found[0]
         n_axes = 2 if self.family == "categorical" else 1
         shapes_fit = all(array.ndim == n_axes and array.shape[0] == n_points for array in found)
         if not shapes_fit or len(found) != len(kind.positive):
@@ -155,15 +155,24 @@ class Predict:
         n_lost = max(int(np.sum(~np.isfinite(array))) for array in found)
         if n_lost:
             raise ValueError(
-                f"The function returned values that are missing or infinite, {n_lost} of {found[0].size} at {n_points} "
+                f"The function returned values that are missing or infinite, {n_lost} of {first.size} at {n_points} "
                 "points. It must return finite numbers wherever a feature is moved."
             )
-        if kind.mean_of == "the probability":
-            _refuse_no_probabilities(found[0], sum_to_one=n_axes == 2)
-        elif any(np.any(array <= 0) for array, positive in zip(found, kind.positive, strict=True) if positive):
+        if kind.mean_of != "the probability":
+            if any(np.any(array <= 0) for array, positive in zip(found, kind.positive, strict=True) if positive):
+                raise ValueError(
+                    f'A "{self.family}" function must return {kind.returns}, with positive '
+                    f"{'variances or scales' if len(found) > 1 else 'means'}; some are not at {n_points} points."
+                )
+            return
+        if np.any(first < -ROUNDING) or np.any(first > 1.0 + ROUNDING):
             raise ValueError(
-                f'A "{self.family}" function must return {kind.returns}, with positive '
-                f"{'variances or scales' if len(found) > 1 else 'means'}; some are not at {n_points} points."
+                f"Probabilities must lie between 0 and 1; the function returned {first.min():.3g} to {first.max():.3g}."
+            )
+        if n_axes == 2 and np.any(np.abs(first.sum(axis=1) - 1.0) > ROUNDING):
+            raise ValueError(
+                "The probabilities of the classes must add up to 1 in each row; sums are from "
+                f"{first.sum(axis=1).min():.3g} to {first.sum(axis=1).max():.3g}. Normalise them in the function."
             )
 
 
@@ -186,16 +195,4 @@ class FunctionModel(LibraryModel):
             latent=families.Bernoulli,
             what=self.what,
             mean_of=f"the probability of class {number}",
-        )
-
-
-def _refuse_no_probabilities(p: np.ndarray, *, sum_to_one: bool) -> None:
-    if np.any(p < -ROUNDING) or np.any(p > 1.0 + ROUNDING):
-        raise ValueError(
-            f"Probabilities must lie between 0 and 1; the function returned {p.min():.3g} to {p.max():.3g}."
-        )
-    if sum_to_one and np.any(np.abs(p.sum(axis=1) - 1.0) > ROUNDING):
-        raise ValueError(
-            f"The probabilities of the classes must add up to 1 in each row; sums are from "
-            f"{p.sum(axis=1).min():.3g} to {p.sum(axis=1).max():.3g}. Normalise them in the function."
         )

@@ -9,9 +9,7 @@ kernels and mean functions are differentiated by TensorFlow.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import gpflow
 import numpy as np
@@ -28,7 +26,6 @@ from gpsift import likelihoods
 from gpsift._utils.linalg import cholesky_solve, solve_lower
 from gpsift.adapters.kernels import (
     KernelReader,
-    Leaf,
     NoClosedForm,
     ProductOf,
     SumOf,
@@ -40,19 +37,10 @@ from gpsift.adapters.kernels import (
 )
 from gpsift.adapters.posteriors import collapsed_posterior, variational_posterior
 from gpsift.adapters.predictions import LibraryModel
-from gpsift.adapters.reading import (
-    LikelihoodReader,
-    Observation,
-    Options,
-    closed_form_or_none,
-    output_index,
-    read_inputs,
-    read_only,
-)
+from gpsift.adapters.reading import LikelihoodReader, Options, closed_form_or_none, output_index, read_inputs, read_only
 from gpsift.kernels import Kernel, Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.reference.base import Reference
 from gpsift.reference.finite_differences import latent_var_of
-from gpsift.reference.inputs import Inputs
 from gpsift.reference.posterior import Posterior, TriangularFactor
 from gpsift.reference.response import LatentGP
 
@@ -96,63 +84,39 @@ def reference_of(
     -------
     Reference
     """
-    options = Options(output, noise, derivatives, X_train, feature_names).checked(Derivatives)
+    Options(noise=noise, derivatives=derivatives).check(Derivatives)
     if not isinstance(model, gm.GPModel) or isinstance(model, gm.BayesianGPLVM):
         raise TypeError(
             f"{type(model).__name__} of GPflow is no model of observed inputs that is known here; a GPModel is "
             f"expected. Instead {ADVICE}"
         )
-    shared = _shared(model, options)
-    closed = closed_form_or_none(lambda: _closed_form(model, shared), model, options.derivatives)
-    if closed is not None:
-        return closed
-    white = KERNELS.white_var(model.kernel)
-    predictions = Predictions(model, shared.k, white, shared.inputs.n_features)
-    return LibraryModel(
-        predict=predictions.moments,
-        differentiate=None if options.derivatives == "numeric" else predictions.gradients,
-        what="predict_f",
-        **shared.observation.fields(shared.inputs, white),
-    )
-
-
-class Shared(NamedTuple):
-    """The parts of a reference that do not depend on how derivatives are made."""
-
-    k: int
-    observation: Observation
-    inputs: Inputs
-
-
-def _shared(model: Any, options: Options) -> Shared:
-    points, given = _points(model), options.X_train
-    if points is None and given is None:
+    data = getattr(model, "data", None)
+    kept = _array(data[0]) if isinstance(data, tuple) else None
+    points = _inducing_points(model) if kept is None else kept
+    if points is None and X_train is None:
         raise ValueError(
             f"This {type(model).__name__} keeps neither training inputs nor inducing points: pass `X_train`."
         )
-    n_features = np.shape(given)[1] if points is None else points.shape[1]
-    inputs = read_inputs(
-        n_features,
-        _kept(model),
-        names=options.feature_names,
-        known_names=getattr(given, "columns", None),
-        given=given,
+    n_features = np.shape(X_train)[1] if points is None else points.shape[1]
+    known_names = getattr(X_train, "columns", None)
+    inputs = read_inputs(n_features, kept, names=feature_names, known_names=known_names, given=X_train)
+    k = output_index(model, output, _n_outputs(model, n_features))
+    observation = LIKELIHOODS.read(model.likelihood, noise)
+    closed = closed_form_or_none(lambda: _closed_form(model, k, n_features), model, derivatives)
+    if closed is not None:
+        posterior, y_center, white_var = closed
+        return LatentGP(posterior=posterior, y_center=y_center, **observation.fields(inputs, white_var))
+    white_var = KERNELS.white_var(model.kernel)
+    moments, gradients = _compile_predictions(model, k, white_var, n_features)
+    return LibraryModel(
+        predict=moments,
+        differentiate=None if derivatives == "numeric" else gradients,
+        what="predict_f",
+        **observation.fields(inputs, white_var),
     )
-    k = output_index(model, options.output, _n_outputs(model, n_features))
-    return Shared(k, LIKELIHOODS.read(model.likelihood, options.noise), inputs)
 
 
-def _kept(model: Any) -> np.ndarray | None:
-    """Return the training inputs, where the model keeps them."""
-    data = getattr(model, "data", None)
-    return _array(data[0]) if isinstance(data, tuple) else None
-
-
-def _points(model: Any) -> np.ndarray | None:
-    """Return some points of the space of inputs: the training inputs, or inducing points."""
-    kept = _kept(model)
-    if kept is not None:
-        return kept
+def _inducing_points(model: Any) -> np.ndarray | None:
     inducing = getattr(model, "inducing_variable", None)
     inducing = getattr(inducing, "inducing_variable", inducing)  # one set that several outputs share
     return _array(inducing.Z) if isinstance(inducing, InducingPoints) else None
@@ -209,29 +173,19 @@ LIKELIHOODS = LikelihoodReader(
 )
 
 
-Triple = Callable[[Any, int, Kernel, float], Posterior]
-
-
-def _closed_form(model: Any, shared: Shared) -> LatentGP:
-    if type(model.mean_function) not in (gf.Zero, gf.Constant):
-        raise NoClosedForm(f"mean function {type(model.mean_function).__name__}")
-    kernel, white = KERNELS.convert(model.kernel, shared.inputs.n_features)
-    triple = _triple_of(model)
-    return LatentGP(
-        posterior=triple(model, shared.k, kernel, white),
-        y_center=_constant(model.mean_function, shared.k),
-        **shared.observation.fields(shared.inputs, white),
-    )
-
-
-def _triple_of(model: Any) -> Triple:
+def _closed_form(model: Any, k: int, n_features: int) -> tuple[Posterior, float, float]:
+    """Return the posterior, the constant mean around it, and the variance of the kernel's white noise."""
+    mean_function = model.mean_function
+    if type(mean_function) not in (gf.Zero, gf.Constant):
+        raise NoClosedForm(f"mean function {type(mean_function).__name__}")
+    kernel, white_var = KERNELS.convert(model.kernel, n_features)
     kind: Any
-    for kind, triple in TRIPLES.items():
+    for kind, read in POSTERIORS.items():
         # A subclass may predict something else.
         if isinstance(model, kind) and type(model).predict_f is kind.predict_f:
             if not isinstance(getattr(model, "inducing_variable", None), InducingPoints | None):
                 raise NoClosedForm(type(model.inducing_variable).__name__)
-            return triple
+            return read(model, k, kernel, white_var), _constant(mean_function, k), white_var
     raise NoClosedForm(type(model).__name__)
 
 
@@ -242,19 +196,19 @@ def _constant(mean_function: Any, k: int) -> float:
     return float(values[k if values.size > 1 else 0])
 
 
-def _exact(model: Any, k: int, kernel: Kernel, white: float) -> Posterior:
+def _exact(model: Any, k: int, kernel: Kernel, white_var: float) -> Posterior:
     X, y = _array(model.data[0]), np.asarray(model.data[1], dtype=float)[:, k]
-    site_var = np.full(len(X), _noise_var(model.likelihood) + white)
+    site_var = np.full(len(X), _noise_var(model.likelihood) + white_var)
     L = _root(kernel, X, site_var)
     weights = cholesky_solve(L, y - _constant(model.mean_function, k))
     return Posterior(kernel, X, weights, (TriangularFactor(L),), site_var)
 
 
-def _collapsed(model: Any, k: int, kernel: Kernel, white: float) -> Posterior:
+def _collapsed(model: Any, k: int, kernel: Kernel, white_var: float) -> Posterior:
     """Make the posterior of Titsias (2009), with B = I + A A^T and A = L^-1 k(Z, X) / noise sd."""
     X, y = (np.asarray(part, dtype=float) for part in model.data)
     Z, noise_sd = _array(model.inducing_variable.Z), np.sqrt(_noise_var(model.likelihood))
-    L = _root(kernel, Z, np.full(len(Z), white + gpflow.default_jitter()))
+    L = _root(kernel, Z, np.full(len(Z), white_var + gpflow.default_jitter()))
     A = solve_lower(L, kernel.between(Z, X).K) / noise_sd
     L_B = cholesky(np.eye(len(Z)) + A @ A.T, lower=True)
     err = (y[:, k] - _constant(model.mean_function, k)) / noise_sd
@@ -262,19 +216,14 @@ def _collapsed(model: Any, k: int, kernel: Kernel, white: float) -> Posterior:
     return collapsed_posterior(kernel, Z, L, L_B, weights)
 
 
-def _sparse(model: Any, k: int, kernel: Kernel, white: float) -> Posterior:
-    return _variational(model, k, kernel, white, _array(model.inducing_variable.Z), bool(model.whiten))
-
-
-def _full(model: Any, k: int, kernel: Kernel, white: float) -> Posterior:
-    return _variational(model, k, kernel, white, _array(model.data[0]), whiten=True)
-
-
-def _variational(model: Any, k: int, kernel: Kernel, white: float, Z: np.ndarray, whiten: bool) -> Posterior:
+def _variational(model: Any, k: int, kernel: Kernel, white_var: float) -> Posterior:
+    """Make the posterior of inducing values, which for `VGP` are whitened values at the training points."""
+    is_full = isinstance(model, gm.VGP)
+    Z = _array(model.data[0] if is_full else model.inducing_variable.Z)
     q_mu, q_sqrt = np.asarray(model.q_mu, dtype=float)[:, k], np.asarray(model.q_sqrt, dtype=float)
     root = np.diag(q_sqrt[:, k]) if q_sqrt.ndim == 2 else q_sqrt[k]  # S = root root^T
-    L = _root(kernel, Z, np.full(len(Z), white + gpflow.default_jitter()))
-    return variational_posterior(kernel, Z, L, q_mu, root, is_whitened=whiten)
+    L = _root(kernel, Z, np.full(len(Z), white_var + gpflow.default_jitter()))
+    return variational_posterior(kernel, Z, L, q_mu, root, is_whitened=is_full or bool(model.whiten))
 
 
 def _root(kernel: Kernel, Z: np.ndarray, added: np.ndarray) -> np.ndarray:
@@ -282,70 +231,60 @@ def _root(kernel: Kernel, Z: np.ndarray, added: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(cholesky(kernel.between(Z, Z).K + np.diag(added), lower=True))
 
 
-TRIPLES: dict[type, Triple] = {gm.GPR: _exact, gm.SGPR: _collapsed, gm.SVGP: _sparse, gm.VGP: _full}
+POSTERIORS: dict[type, Callable[[Any, int, Kernel, float], Posterior]] = {
+    gm.GPR: _exact,
+    gm.SGPR: _collapsed,
+    gm.SVGP: _variational,
+    gm.VGP: _variational,
+}
+
+Arrays = tuple[np.ndarray, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Predictions:
-    """The latent mean and variance of any model that has `predict_f`, and their gradients by TensorFlow."""
+def _compile_predictions(
+    model: Any, k: int, white_var: float, n_features: int
+) -> tuple[Callable[[np.ndarray], Arrays], Callable[[np.ndarray], Arrays]]:
+    """Make functions that predict latent mean and variance, without white noise, and their gradients."""
+    dtype = _dtype(model)
 
-    model: Any
-    k: int
-    white: float
-    n_features: int
+    def predict(X: Any) -> tuple[Any, Any]:
+        mean, var = model.predict_f(X)
+        return mean[:, k], var[:, k]
 
-    def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Compute latent mean and variance, without white noise."""
-        mean, total = self._call(self._latent, X)
-        return mean, latent_var_of(total, self.white)
-
-    def gradients(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Differentiate latent mean and variance, (n, p) each."""
-        return self._call(self._slopes, X)
-
-    def _call(self, function: Any, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        first, second = function(tf.constant(X, dtype=_dtype(self.model)))
-        return np.asarray(first, dtype=float), np.asarray(second, dtype=float)
-
-    def _compile(self, function: Callable[[Any], tuple[Any, Any]]) -> Any:
-        # A prediction takes TensorFlow 40 ms when each of its steps is called from Python, and 1 ms compiled.
-        points = tf.TensorSpec([None, self.n_features], _dtype(self.model))
-        return tf.function(function, autograph=False, input_signature=[points])
-
-    @cached_property
-    def _latent(self) -> Any:
-        return self._compile(self._latent_moments)
-
-    @cached_property
-    def _slopes(self) -> Any:
-        return self._compile(self._latent_slopes)
-
-    def _latent_moments(self, X: Any) -> tuple[Any, Any]:
-        mean, var = self.model.predict_f(X)
-        return mean[:, self.k], var[:, self.k]
-
-    def _latent_slopes(self, X: Any) -> tuple[Any, Any]:
+    def differentiate(X: Any) -> tuple[Any, Any]:
         with tf.GradientTape(persistent=True, watch_accessed_variables=False) as tape:
             tape.watch(X)
-            mean, var = (tf.reduce_sum(part) for part in self._latent_moments(X))
-        slopes = (tape.gradient(total, X, unconnected_gradients="zero") for total in (mean, var))
-        mean_slope, var_slope = (tf.convert_to_tensor(slope) for slope in slopes)
-        return mean_slope, var_slope
+            mean, var = (tf.reduce_sum(part) for part in predict(X))
+        by_mean, by_var = (tape.gradient(total, X, unconnected_gradients="zero") for total in (mean, var))
+        return tf.convert_to_tensor(by_mean), tf.convert_to_tensor(by_var)
+
+    def on_arrays(function: Callable[[Any], tuple[Any, Any]]) -> Callable[[np.ndarray], Arrays]:
+        # A prediction takes TensorFlow 40 ms when each of its steps is called from Python, and 1 ms compiled.
+        points = tf.TensorSpec([None, n_features], dtype)
+        compiled = tf.function(function, autograph=False, input_signature=[points])
+        return lambda X: tuple(np.asarray(part, dtype=float) for part in compiled(tf.constant(X, dtype=dtype)))
+
+    total_moments = on_arrays(predict)
+
+    def moments(X: np.ndarray) -> Arrays:
+        mean, var = total_moments(X)
+        return mean, latent_var_of(var, white_var)
+
+    return moments, on_arrays(differentiate)
 
 
+NAMES = {"lengthscale": "lengthscales", "signal_var": "variance"}
 KERNELS = KernelReader(
     {
         gk.Sum: SumOf("kernels"),
         gk.Product: ProductOf("kernels"),
-        gk.SquaredExponential: radial(SquaredExponential, lengthscale="lengthscales", signal_var="variance"),
-        gk.Matern32: radial(Matern32, lengthscale="lengthscales", signal_var="variance"),
-        gk.Matern52: radial(Matern52, lengthscale="lengthscales", signal_var="variance"),
-        gk.RationalQuadratic: radial(
-            RationalQuadratic, lengthscale="lengthscales", signal_var="variance", shape="alpha"
-        ),
-        gk.Linear: Leaf(linear, variance="variance"),
-        gk.Constant: Leaf(constant, variance="variance"),
-        gk.White: Leaf(white, variance="variance"),
+        gk.SquaredExponential: radial(SquaredExponential, **NAMES),
+        gk.Matern32: radial(Matern32, **NAMES),
+        gk.Matern52: radial(Matern52, **NAMES),
+        gk.RationalQuadratic: radial(RationalQuadratic, **NAMES, shape="alpha"),
+        gk.Linear: linear(variance="variance"),
+        gk.Constant: constant(variance="variance"),
+        gk.White: white(variance="variance"),
     },
     columns=lambda kernel, columns: columns.of_inputs(kernel.active_dims),
 )

@@ -6,7 +6,7 @@ the latent function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import gpjax as gpx
@@ -24,7 +24,6 @@ from gpsift._utils.linalg import solve_lower
 from gpsift.adapters.jax_autodiff import jax_model
 from gpsift.adapters.kernels import (
     KernelReader,
-    Leaf,
     NoClosedForm,
     ProductOf,
     SumOf,
@@ -35,7 +34,14 @@ from gpsift.adapters.kernels import (
     white,
 )
 from gpsift.adapters.posteriors import collapsed_posterior, variational_posterior
-from gpsift.adapters.reading import LikelihoodReader, check_derivatives, closed_form_or_none, read_inputs, read_only
+from gpsift.adapters.reading import (
+    AS_FUNCTION,
+    LikelihoodReader,
+    check_derivatives,
+    closed_form_or_none,
+    read_inputs,
+    read_only,
+)
 from gpsift.kernels import Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.reference.base import Reference
 from gpsift.reference.posterior import Posterior, TriangularFactor, exact_posterior
@@ -73,22 +79,24 @@ def reference_of(
     """
     check_derivatives(derivatives, Derivatives)
     posterior = _condition(model, data)
-    reader = READERS.get(type(posterior))
-    if reader is None:
+    if type(posterior) not in POSTERIORS:
         raise TypeError(_unknown(model))
     process = posterior.model if hasattr(posterior, "family") else posterior
-    _refuse_several_outputs(process)
-    X_train = _training_inputs(posterior, data)
+    if getattr(process.likelihood, "num_outputs", 1) > 1:
+        raise TypeError(
+            f"A GPJax model with a {type(process.likelihood).__name__} predicts several targets at once, which is not "
+            f"read here. Pass a function for one of them: {AS_FUNCTION}."
+        )
+    data = getattr(posterior, "train_data", data)
+    X_train = None if data is None else _array(data.X)
     n_features = (_array(posterior.inducing_inputs) if X_train is None else X_train).shape[1]
     jitter = float(process.prior.jitter)
     inputs, observation = read_inputs(n_features, X_train, names=feature_names), LIKELIHOODS.read(process.likelihood)
-    closed = closed_form_or_none(
-        lambda: (_constant_mean(process), *reader(posterior, process, n_features)), model, derivatives
-    )
+    closed = closed_form_or_none(lambda: _closed_form(posterior, process, n_features), model, derivatives)
     if closed is None:
         return jax_model(_latent, (posterior, jitter), what="the posterior", **observation.fields(inputs, jitter))
-    center, triple, white = closed
-    return LatentGP(triple, y_center=center, **observation.fields(inputs, jitter + white))
+    triple, center, white_var = closed
+    return LatentGP(triple, y_center=center, **observation.fields(inputs, jitter + white_var))
 
 
 def _condition(model: Any, data: Any) -> Any:
@@ -123,76 +131,47 @@ def _unknown(model: Any) -> str:
     return (
         f"{type(model).__name__} of GPJax is not known here. Known are posteriors (`model.condition(data)`), "
         f"{', '.join(kind.__name__ for kind in (*NEED_DATA, *KNOW_THEIR_DATA))}. For other models pass a function, "
-        'such as `as_reference(lambda X: (mean, var), family="gaussian", X_train=X)`.'
+        f"such as {AS_FUNCTION}."
     )
-
-
-def _refuse_several_outputs(process: Any) -> None:
-    if getattr(process.likelihood, "num_outputs", 1) > 1:
-        raise TypeError(
-            f"A GPJax model with a {type(process.likelihood).__name__} predicts several targets at once, which is not "
-            'read here. Pass a function for one of them: `as_reference(lambda X: (mean, var), family="gaussian", '
-            "X_train=X)`."
-        )
 
 
 def _array(values: Any) -> np.ndarray:
     return read_only(np.array(val(values)))
 
 
-def _training_inputs(posterior: Any, data: Any) -> np.ndarray | None:
-    data = getattr(posterior, "train_data", data)
-    return None if data is None else _array(data.X)
+POSTERIORS = (ExactPosterior, LatentPosterior, SparsePosterior, CollapsedPosterior)
 
 
-def _constant_mean(process: Any) -> float:
-    mean_function = process.prior.mean_function
+def _closed_form(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, float, float]:
+    """Return the posterior, the constant mean around it, and the variance of the kernel's white noise."""
+    mean_function, kind = process.prior.mean_function, type(posterior)
     if type(mean_function) not in (gm.Zero, gm.Constant):
         raise NoClosedForm(f"the mean function {type(mean_function).__name__}")
-    return _number(mean_function.constant)
-
-
-def _exact(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, float]:
-    kernel, white = KERNELS.convert(process.prior.kernel, n_features)
-    X, y = _array(posterior.train_data.X), _array(posterior.train_data.y)[:, 0]
-    if white > 0.0 and len(np.unique(X, axis=0)) < len(X):
-        raise NoClosedForm("White, which two rows that are alike share")
-    noise_var = _noise_var(process.likelihood) + white + float(process.prior.jitter)
-    return exact_posterior(kernel, X, y - _constant_mean(process), np.broadcast_to(noise_var, len(X)).copy())[0], white
-
-
-def _latent_values(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, float]:
-    """Make the posterior of f = m + L v with v fixed; only `jitter` is left unknown at the training points."""
-    kernel, white = KERNELS.convert(process.prior.kernel, n_features)
-    if white > 0.0:
-        raise NoClosedForm("White, as part of a latent function")
-    L = _array(posterior.cholesky_factor)
-    weights = solve_lower(L, _array(posterior.latent)[:, 0], transpose=True)
-    site_var = np.full(len(L), float(process.prior.jitter))
-    return Posterior(kernel, _array(posterior.train_data.X), weights, (TriangularFactor(L),), site_var), 0.0
-
-
-def _sparse(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, float]:
-    kernel, white = KERNELS.convert(process.prior.kernel, n_features)
-    Z, L = _array(posterior.inducing_inputs), _array(posterior.cholesky_kzz)
-    m, root = _array(posterior.variational_mean)[:, 0], np.array(_array(posterior.variational_root))
-    m = m if posterior.whitened else m - _constant_mean(process)
-    return variational_posterior(kernel, Z, L, m, root, is_whitened=posterior.whitened), white
-
-
-def _collapsed(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, float]:
-    kernel, white = KERNELS.convert(process.prior.kernel, n_features)
-    Z, L, L_B = (_array(part) for part in (posterior.inducing_inputs, posterior.cholesky_kzz, posterior.cholesky_b))
-    return collapsed_posterior(kernel, Z, L, L_B, _array(posterior.representer_weights)[:, 0]), white
-
-
-Reader = Callable[[Any, Any, int], tuple[Posterior, float]]
-READERS: dict[type, Reader] = {
-    ExactPosterior: _exact,
-    LatentPosterior: _latent_values,
-    SparsePosterior: _sparse,
-    CollapsedPosterior: _collapsed,
-}
+    center, jitter = _number(mean_function.constant), float(process.prior.jitter)
+    kernel, white_var = KERNELS.convert(process.prior.kernel, n_features)
+    if kind is ExactPosterior:
+        X, y = _array(posterior.train_data.X), _array(posterior.train_data.y)[:, 0]
+        if white_var > 0.0 and len(np.unique(X, axis=0)) < len(X):
+            raise NoClosedForm("White, which two rows that are alike share")
+        noise_var = _noise_var(process.likelihood) + white_var + jitter
+        triple, _ = exact_posterior(kernel, X, y - center, np.broadcast_to(noise_var, len(X)).copy())
+    elif kind is LatentPosterior:
+        # f = m + L v with v fixed; only the jitter is left unknown at the training points.
+        if white_var > 0.0:
+            raise NoClosedForm("White, as part of a latent function")
+        L = _array(posterior.cholesky_factor)
+        weights = solve_lower(L, _array(posterior.latent)[:, 0], transpose=True)
+        Z, site_var = _array(posterior.train_data.X), np.full(len(L), jitter)
+        triple = Posterior(kernel, Z, weights, (TriangularFactor(L),), site_var)
+    elif kind is SparsePosterior:
+        Z, L = _array(posterior.inducing_inputs), _array(posterior.cholesky_kzz)
+        m, root = _array(posterior.variational_mean)[:, 0], np.array(_array(posterior.variational_root))
+        m = m if posterior.whitened else m - center
+        triple = variational_posterior(kernel, Z, L, m, root, is_whitened=posterior.whitened)
+    else:
+        Z, L, L_B = map(_array, (posterior.inducing_inputs, posterior.cholesky_kzz, posterior.cholesky_b))
+        triple = collapsed_posterior(kernel, Z, L, L_B, _array(posterior.representer_weights)[:, 0])
+    return triple, center, white_var
 
 
 def _latent(model: Any, X: Any) -> tuple[Any, Any]:
@@ -223,19 +202,18 @@ LIKELIHOODS = LikelihoodReader(
     advice="Pass a function of X that predicts observations: `as_reference(function, family=...)`.",
 )
 
+NAMES = {"lengthscale": "lengthscale", "signal_var": "variance"}
 KERNELS = KernelReader(
     {
         gk.SumKernel: SumOf("kernels"),
         gk.ProductKernel: ProductOf("kernels"),
-        gk.RBF: radial(SquaredExponential, lengthscale="lengthscale", signal_var="variance"),
-        gk.Matern32: radial(Matern32, lengthscale="lengthscale", signal_var="variance"),
-        gk.Matern52: radial(Matern52, lengthscale="lengthscale", signal_var="variance"),
-        gk.RationalQuadratic: radial(
-            RationalQuadratic, lengthscale="lengthscale", signal_var="variance", shape="alpha"
-        ),
-        gk.Linear: Leaf(linear, variance="variance"),
-        GPJaxConstant: Leaf(constant, variance="constant"),
-        gk.White: Leaf(white, variance="variance"),
+        gk.RBF: radial(SquaredExponential, **NAMES),
+        gk.Matern32: radial(Matern32, **NAMES),
+        gk.Matern52: radial(Matern52, **NAMES),
+        gk.RationalQuadratic: radial(RationalQuadratic, **NAMES, shape="alpha"),
+        gk.Linear: linear(variance="variance"),
+        GPJaxConstant: constant(variance="constant"),
+        gk.White: white(variance="variance"),
     },
     value=lambda parameter: np.asarray(val(parameter), dtype=float),
     columns=lambda kernel, columns: columns.of_inputs(kernel.active_dims),

@@ -89,26 +89,26 @@ def reference_of(
     -------
     Reference
     """
-    options = Options(output, noise, derivatives, feature_names=feature_names).checked(Derivatives)
+    options = Options(output, noise, derivatives, feature_names=feature_names).check(Derivatives)
     _refuse_other_models(model)
     parts = _parts(model, options)
-    closed = closed_form_or_none(
-        lambda: _closed_form(model, parts), model, options.derivatives, "the library's own gradients"
-    )
+    closed = closed_form_or_none(lambda: _closed_form(model, parts), model, derivatives, "the library's own gradients")
     if closed is not None:
         return closed
-    white = KERNELS.white_var(model.kern)
+    white_var = KERNELS.white_var(model.kern)
     reference = LibraryModel(
-        predict=partial(_latent_moments, model, parts, white),
-        differentiate=None if options.derivatives == "numeric" else partial(_latent_gradients, model, parts),
+        predict=partial(_latent_moments, model, parts, white_var),
+        differentiate=partial(_latent_gradients, model, parts),
         what="the latent mean and variance",
         source="the library's own gradients",
-        **parts.fields(white),
+        **parts.fields(white_var),
     )
-    error = None if reference.differentiate is None else gradient_error(reference, parts.X_train)
+    if derivatives == "numeric":
+        return reference.by_differences()
+    error = gradient_error(reference, parts.X_train)
     if error is None:
         return reference
-    if options.derivatives == "library":
+    if derivatives == "library":
         raise ValueError(
             f"The gradients that GPy offers for this model cannot be used: {error}. Leave `derivatives` out for finite "
             "differences."
@@ -154,9 +154,9 @@ class Parts(NamedTuple):
     observation: Observation
     inputs: Inputs
 
-    def fields(self, white: float) -> dict[str, Any]:
+    def fields(self, white_var: float) -> dict[str, Any]:
         """Make the fields of a reference, given the variance of the kernel's white noise."""
-        return self.observation.fields(self.inputs, white * self.y_scale**2)
+        return self.observation.fields(self.inputs, white_var * self.y_scale**2)
 
     @property
     def X_train(self) -> np.ndarray:
@@ -168,21 +168,16 @@ def _parts(model: Any, options: Options) -> Parts:
     X = read_only(model.X_all if isinstance(model, GPy.core.SVGP) else model.X)
     inputs = read_inputs(X.shape[1], X, names=options.feature_names)
     k = output_index(model, options.output, model.Y.shape[1])
-    y_center, y_scale = _scaling(model, k)
-    return Parts(k, y_center, y_scale, _observation(model, y_scale, options.noise), inputs)
-
-
-def _scaling(model: Any, k: int) -> tuple[float, float]:
-    """Return centre and scale of a target that GPy has normalised."""
     normalizer = model.normalizer
-    if normalizer is None:
-        return 0.0, 1.0
-    if type(normalizer) is not Standardize:
+    if normalizer is not None and type(normalizer) is not Standardize:
         raise TypeError(
             f"The normaliser {type(normalizer).__name__} of targets is not known here; known is Standardize. Instead "
             f"{ADVICE}"
         )
-    return float(np.ravel(normalizer.mean)[k]), float(np.ravel(normalizer.std)[k])
+    y_center, y_scale = 0.0, 1.0
+    if normalizer is not None:
+        y_center, y_scale = (float(np.ravel(values)[k]) for values in (normalizer.mean, normalizer.std))
+    return Parts(k, y_center, y_scale, _observation(model, y_scale, options.noise), inputs)
 
 
 def _observation(model: Any, y_scale: float, noise: float | None) -> Observation:
@@ -230,51 +225,44 @@ LIKELIHOODS = LikelihoodReader(
 
 
 def _closed_form(model: Any, parts: Parts) -> LatentGP:
-    if model.mean_function is not None and type(model.mean_function) is not GPy.mappings.Constant:
-        raise NoClosedForm(f"mean function {type(model.mean_function).__name__}")
-    kernel, white = KERNELS.convert(model.kern, parts.X_train.shape[1])
-    constant = 0.0 if model.mean_function is None else float(model.mean_function.C[parts.k])
+    mean = model.mean_function
+    if mean is not None and type(mean) is not GPy.mappings.Constant:
+        raise NoClosedForm(f"mean function {type(mean).__name__}")
+    level = 0.0 if mean is None else float(mean.C[parts.k])
+    kernel, white_var = KERNELS.convert(model.kern, parts.X_train.shape[1])
     Z = parts.X_train if model._predictive_variable is model.X else read_only(model._predictive_variable)
-    factors = _factors(model.posterior, parts.k)
-    posterior = Posterior(
-        kernel=kernel,
-        Z=Z,
-        weights=np.ascontiguousarray(model.posterior.woodbury_vector[:, parts.k], dtype=float),
-        factors=factors,
-        site_var=_site_var(model, kernel, white, Z, factors),
-    )
+    L, site_var = model.posterior._woodbury_chol, None
+    if L is not None and L.ndim == 2:
+        factors: tuple[Factor, ...] = (TriangularFactor(np.ascontiguousarray(L)),)
+        site_var = _site_var(model, kernel, white_var, Z, L)
+    else:
+        W = _woodbury_inv(model.posterior, parts.k)
+        factors = signed_factors(0.5 * (W + W.T))
+    weights = np.ascontiguousarray(model.posterior.woodbury_vector[:, parts.k], dtype=float)
     return LatentGP(
-        posterior=posterior,
-        y_center=parts.y_center + parts.y_scale * constant,
+        posterior=Posterior(kernel, Z, weights, factors, site_var),
+        y_center=parts.y_center + parts.y_scale * level,
         y_scale=parts.y_scale,
-        **parts.fields(white),
+        **parts.fields(white_var),
     )
 
 
-def _factors(posterior: Any, k: int) -> tuple[Factor, ...]:
-    """Factorise the matrix W of a posterior of GPy."""
-    if posterior._woodbury_chol is not None and posterior._woodbury_chol.ndim == 2:
-        return (TriangularFactor(np.ascontiguousarray(posterior._woodbury_chol)),)
-    W = _woodbury_inv(posterior, k)
-    return signed_factors(0.5 * (W + W.T))
-
-
-def _site_var(model: Any, kernel: Kernel, white: float, Z: np.ndarray, factors: tuple[Factor, ...]) -> Any:
-    """Return D of exact inference, W^-1 = K + diag(D); None for other inference, and where GPy added jitter."""
-    if not isinstance(model.inference_method, ExactGaussianInference) or not isinstance(factors[0], TriangularFactor):
+def _site_var(model: Any, kernel: Kernel, white_var: float, Z: np.ndarray, L: np.ndarray) -> np.ndarray | None:
+    """Return D of exact inference, L L^T = K + diag(D); None for other inference, and where GPy added jitter."""
+    if not isinstance(model.inference_method, ExactGaussianInference):
         return None
     noise_var = np.ravel(model.likelihood.gaussian_variance(model.Y_metadata))
-    site_var = np.broadcast_to(noise_var + EXACT_JITTER + white, len(Z)).astype(float)
-    diagonal = np.sum(factors[0].L ** 2, axis=1)
-    return site_var if np.allclose(diagonal, kernel.diag(Z) + site_var, rtol=1e-9, atol=0.0) else None
+    site_var = np.broadcast_to(noise_var + EXACT_JITTER + white_var, len(Z)).astype(float)
+    is_exact = np.allclose(np.sum(L**2, axis=1), kernel.diag(Z) + site_var, rtol=1e-9, atol=0.0)
+    return site_var if is_exact else None
 
 
-def _latent_moments(model: Any, parts: Parts, white: float, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _latent_moments(model: Any, parts: Parts, white_var: float, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Predict latent mean and variance, without white noise."""
     k, y_center, y_scale, *_ = parts
     with np.errstate():  # products of kernels of GPy 1.13 set the state of NumPy and leave it so
         mean, var = model._raw_predict(X)
-    latent_var = latent_var_of(var[:, min(k, var.shape[1] - 1)], white)
+    latent_var = latent_var_of(var[:, min(k, var.shape[1] - 1)], white_var)
     return y_center + y_scale * mean[:, k], y_scale**2 * latent_var
 
 
@@ -303,19 +291,19 @@ def _rational_quadratic(columns: Columns, lengthscale: np.ndarray, signal_var: n
     return radial_term(RationalQuadratic, columns, scaled, signal_var=signal_var, shape=power)
 
 
-RBF = radial(SquaredExponential, lengthscale="lengthscale", signal_var="variance")
+NAMES = {"lengthscale": "lengthscale", "signal_var": "variance"}
 KERNELS = KernelReader(
     {
         kern.Add: SumOf("parts"),
         kern.Prod: ProductOf("parts"),
-        kern.RBF: RBF,
-        kern.ExpQuad: RBF,
-        kern.Matern32: radial(Matern32, lengthscale="lengthscale", signal_var="variance"),
-        kern.Matern52: radial(Matern52, lengthscale="lengthscale", signal_var="variance"),
-        kern.RatQuad: Leaf(_rational_quadratic, lengthscale="lengthscale", signal_var="variance", power="power"),
-        kern.Linear: Leaf(linear, variance="variances"),
-        kern.Bias: Leaf(constant, variance="variance"),
-        kern.White: Leaf(white, variance="variance"),
+        kern.RBF: radial(SquaredExponential, **NAMES),
+        kern.ExpQuad: radial(SquaredExponential, **NAMES),
+        kern.Matern32: radial(Matern32, **NAMES),
+        kern.Matern52: radial(Matern52, **NAMES),
+        kern.RatQuad: Leaf(_rational_quadratic, **NAMES, power="power"),
+        kern.Linear: linear(variance="variances"),
+        kern.Bias: constant(variance="variance"),
+        kern.White: white(variance="variance"),
     },
     columns=lambda kernel, columns: columns.of_inputs(kernel._all_dims_active),
 )

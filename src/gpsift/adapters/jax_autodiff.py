@@ -30,21 +30,17 @@ def jax_model(latent: Latent, model: Any, **fields: Any) -> LibraryModel:
     **fields
         The other fields of a `LibraryModel`.
     """
+
+    def predict(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        mean, var = _call(_predict, latent, model, X)
+        return mean, latent_var_of(var)
+
     return LibraryModel(
-        predict=partial(_moments, latent, model),
-        differentiate=partial(_call, _gradients, latent, model),
-        predict_mean=partial(_first, latent, model),
+        predict=predict,
+        differentiate=partial(_call, _differentiate, latent, model),
+        predict_mean=lambda X: _call(_predict_mean, latent, model, X)[0],
         **fields,
     )
-
-
-def _moments(latent: Latent, model: Any, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    mean, var = _call(_predicted, latent, model, X)
-    return mean, latent_var_of(var)
-
-
-def _first(latent: Latent, model: Any, X: np.ndarray) -> np.ndarray:
-    return _call(_mean, latent, model, X)[0]
 
 
 def _call(compiled: Callable[..., Any], latent: Latent, model: Any, X: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -56,20 +52,20 @@ def _call(compiled: Callable[..., Any], latent: Latent, model: Any, X: np.ndarra
     return tuple(np.asarray(value, dtype=float) for value in values)
 
 
+# Compiled when first called, for each structure of a model and each number of points; parameters may differ.
+@eqx.filter_jit
 def _predict(latent: Latent, model: Any, X: Any) -> tuple[Any, Any]:
     return latent(model, X)
 
 
+@eqx.filter_jit
 def _predict_mean(latent: Latent, model: Any, X: Any) -> tuple[Any]:
     return (latent(model, X)[0],)
 
 
+@eqx.filter_jit
 def _differentiate(latent: Latent, model: Any, X: Any) -> tuple[Any, Any]:
     (mean, var), pull_back = jax.vjp(lambda X: latent(model, X), X)
     (mean_gradient,) = pull_back((jnp.ones_like(mean), jnp.zeros_like(var)))
     (var_gradient,) = pull_back((jnp.zeros_like(mean), jnp.ones_like(var)))
     return mean_gradient, var_gradient
-
-
-# Compiled when first called, for each structure of a model and each number of points; parameters may differ.
-_predicted, _mean, _gradients = map(eqx.filter_jit, (_predict, _predict_mean, _differentiate))

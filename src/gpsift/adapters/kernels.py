@@ -8,7 +8,7 @@ parameters:
             gk.Sum: SumOf("kernels"),
             gk.Product: ProductOf("kernels"),
             gk.Matern52: radial(Matern52, lengthscale="lengthscales", signal_var="variance"),
-            gk.White: Leaf(white, variance="variance"),
+            gk.White: white(variance="variance"),
         }
     )
     kernel, white_var = KERNELS.convert(model.kernel, n_features)
@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,7 @@ class White:
 
 Term = Kernel | White
 # The field that multiplies a term; the other terms call it signal_var.
-FACTORS = {White: "variance", Constant: "constant_var"}
+FACTORS = {White: "variance", Constant: "constant_var", Linear: "linear_var"}
 # The kernels of a class with a parameter `nu`, the order.
 MATERN: dict[float, Callable[..., Radial]] = {1.5: Matern32, 2.5: Matern52, np.inf: SquaredExponential}
 
@@ -107,7 +107,7 @@ class Leaf:
         return [self.build(columns, **values)]
 
 
-class Parts:
+class Composite:
     """A row of the table for a kernel made of others, which are in one attribute as a list, or in several."""
 
     def __init__(self, *names: str):
@@ -119,18 +119,21 @@ class Parts:
         return found if len(found) > 1 else list(found[0])
 
 
-class SumOf(Parts):
+class SumOf(Composite):
     """A row of the table for sums."""
 
     def __call__(self, reader: KernelReader, kernel: Any, columns: Columns) -> list[Term]:
         return [term for part in self.of(kernel) for term in reader.terms(part, columns)]
 
 
-class ProductOf(Parts):
-    """A row of the table for products."""
+class ProductOf(Composite):
+    """A row of the table for products, which are multiplied out."""
 
     def __call__(self, reader: KernelReader, kernel: Any, columns: Columns) -> list[Term]:
-        return reduce(multiply_sums, (reader.terms(part, columns) for part in self.of(kernel)))
+        first, *others = (reader.terms(part, columns) for part in self.of(kernel))
+        for other in others:
+            first = [_multiply(a, b) for a in first for b in other]
+        return first
 
 
 def radial(kind: Callable[..., Radial], **names: str) -> Leaf:
@@ -149,6 +152,21 @@ def matern(*, lengthscale: str) -> Row:
     return read
 
 
+def linear(*, variance: str) -> Leaf:
+    """Make the row of a linear kernel."""
+    return Leaf(linear_term, variance=variance)
+
+
+def constant(*, variance: str) -> Leaf:
+    """Make the row of a constant kernel."""
+    return Leaf(constant_term, variance=variance)
+
+
+def white(*, variance: str) -> Leaf:
+    """Make the row of white noise."""
+    return Leaf(white_term, variance=variance)
+
+
 def radial_term(
     kind: Callable[..., Radial], columns: Columns, lengthscale: np.ndarray, **parameters: np.ndarray
 ) -> Radial:
@@ -163,18 +181,18 @@ def radial_term(
     return kind(columns.spread(value, elsewhere=np.inf), **others)
 
 
-def linear(columns: Columns, variance: np.ndarray) -> Linear:
+def linear_term(columns: Columns, variance: Any = 1.0) -> Linear:
     """Make a linear kernel with one variance of the slopes for all of the columns, or one for each."""
     scale = 1.0 if columns.scale is None else columns.scale**2
     return Linear(columns.spread(np.squeeze(variance) * scale, elsewhere=0.0))
 
 
-def constant(_: Columns, variance: np.ndarray) -> Constant:
+def constant_term(_: Columns, variance: np.ndarray) -> Constant:
     """Make a constant kernel."""
     return Constant(number(variance))
 
 
-def white(_: Columns, variance: np.ndarray) -> White:
+def white_term(_: Columns, variance: np.ndarray) -> White:
     """Make white noise."""
     return White(number(variance))
 
@@ -184,11 +202,6 @@ def number(value: Any) -> float:
     if np.size(value) != 1:
         raise NoClosedForm(f"a parameter of shape {np.shape(value)} in place of a number")
     return float(np.squeeze(value))
-
-
-def as_array(parameter: Any) -> np.ndarray:
-    """Return a parameter as an array of doubles."""
-    return np.asarray(parameter, dtype=float)
 
 
 @dataclass(frozen=True)
@@ -206,23 +219,13 @@ class KernelReader:
     """
 
     table: Mapping[type, Row]
-    value: Callable[[Any], np.ndarray] = field(default=as_array, kw_only=True)
+    value: Callable[[Any], np.ndarray] = field(default=partial(np.asarray, dtype=float), kw_only=True)
     columns: Callable[[Any, Columns], Columns] = field(default=lambda _, columns: columns, kw_only=True)
 
     def convert(self, kernel: Any, n_features: int, *, name: str | None = None) -> tuple[Kernel, float]:
         """Return the covariance function as a sum of our kernels, and the variance of the white noise in it.
 
-        Parameters
-        ----------
-        kernel : kernel of the library
-        n_features : int
-        name : str, optional
-            The kernel in messages, by default its class.
-
-        Raises
-        ------
-        NoClosedForm
-            It names the part that we do not have.
+        `NoClosedForm` names the part that we do not have; `name` is the kernel's name there, by default its class.
         """
         terms = self.terms(kernel, Columns(np.arange(n_features), n_features))
         return add_up(terms, type(kernel).__name__ if name is None else name)
@@ -248,11 +251,11 @@ class KernelReader:
         if isinstance(row, SumOf):
             return sum(self.white_var(part) for part in row.of(kernel))
         if isinstance(row, ProductOf):
-            factors = [self._leaf_value(part, constant) for part in row.of(kernel)]
+            factors = [self._leaf_value(part, constant_term) for part in row.of(kernel)]
             rest = [part for part, factor in zip(row.of(kernel), factors, strict=True) if factor is None]
             known = [factor for factor in factors if factor is not None]
             return math.prod(known) * self.white_var(rest[0]) if len(rest) == 1 else 0.0
-        found = self._leaf_value(kernel, white)
+        found = self._leaf_value(kernel, white_term)
         return 0.0 if found is None else found
 
     def _leaf_value(self, kernel: Any, build: Callable[..., Term]) -> float | None:
@@ -265,17 +268,11 @@ class KernelReader:
     def leaves(self, kernel: Any) -> Iterator[Any]:
         """Yield the parameters of all parts of a kernel, as the library keeps them."""
         row = self.row(kernel)
-        if isinstance(row, Parts):
+        if isinstance(row, Composite):
             for part in row.of(kernel):
                 yield from self.leaves(part)
         elif isinstance(row, Leaf):
             yield from (getattr(kernel, name) for name in row.names.values())
-
-
-def multiply_sums(first: Iterable[Term], second: Iterable[Term]) -> list[Term]:
-    """Multiply out the product of two sums."""
-    second = list(second)
-    return [_multiply(a, b) for a in first for b in second]
 
 
 def _multiply(a: Term, b: Term) -> Term:
@@ -291,37 +288,28 @@ def _multiply(a: Term, b: Term) -> Term:
     raise NoClosedForm(f"a product of {type(a).__name__} and {type(b).__name__}")
 
 
+def _factor_name(term: Term) -> str:
+    return next((name for kind, name in FACTORS.items() if isinstance(term, kind)), "signal_var")
+
+
+def factor_of(term: Term) -> Any:
+    """Return the parameter that multiplies a term: its variance, or the variances of slopes."""
+    return getattr(term, _factor_name(term))
+
+
 def scale_term(term: Term, factor: float) -> Term:
     """Multiply a term by a number."""
-    if isinstance(term, Linear):
-        return replace(term, linear_var=factor * np.asarray(term.linear_var))
-    name = FACTORS.get(type(term), "signal_var")
-    return replace(term, **{name: factor * getattr(term, name)})
-
-
-def factor_of(term: Term) -> float:
-    """Return the variance of a term that is the same everywhere."""
-    return float(getattr(term, FACTORS.get(type(term), "signal_var")))
+    return replace(term, **{_factor_name(term): factor * factor_of(term)})  # type: ignore[type-var]
 
 
 def add_up(terms: Iterable[Term], name: str) -> tuple[Kernel, float]:
     """Return the sum of the terms of the kernel `name`, and the variance of the white noise among them."""
     terms = list(terms)
     noise_var = sum(term.variance for term in terms if isinstance(term, White))
-    functions = tuple(term for term in terms if isinstance(term, Kernel) and _varies(term))
+    functions = tuple(term for term in terms if isinstance(term, Kernel) and np.any(factor_of(term)))
     if not functions:
         raise NoClosedForm(f"{name}, which has no part that depends on X")
-    for term in functions:
-        _refuse_impossible(term, name)
-    return (functions[0] if len(functions) == 1 else Sum(functions)), float(noise_var)
-
-
-def _varies(term: Kernel) -> bool:
-    return bool(np.any(term.linear_var)) if isinstance(term, Linear) else factor_of(term) != 0.0
-
-
-def _refuse_impossible(term: Kernel, name: str) -> None:
-    """Refuse parameters that no covariance has, such as those of a fit that went astray."""
-    values = [np.asarray(value, dtype=float) for value in term.values.values()]
-    if any(np.any(np.isnan(value)) or np.any(value < 0) for value in values):
+    values = [np.asarray(v, dtype=float) for term in functions for v in term.values.values()]  # type: ignore[attr-defined]
+    if any(np.any(np.isnan(value) | (value < 0)) for value in values):  # as after a fit that went astray
         raise NoClosedForm(f"{name}, some of whose parameters are negative or not numbers")
+    return (functions[0] if len(functions) == 1 else Sum(functions)), float(noise_var)

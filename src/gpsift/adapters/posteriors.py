@@ -21,21 +21,10 @@ from gpsift.reference.posterior import DenseFactor, Factor, Posterior, Triangula
 def variational_posterior(
     kernel: Kernel, Z: np.ndarray, L: np.ndarray, m: np.ndarray, root: np.ndarray | None, *, is_whitened: bool
 ) -> Posterior:
-    """Return the posterior of a function whose inducing values have the distribution N(m, S).
+    """Return the posterior of a function whose values at Z, the inducing points, have the distribution N(m, S).
 
-    Parameters
-    ----------
-    kernel : Kernel
-    Z : array (n, p)
-        Inducing points.
-    L : array (n, n)
-        Lower Cholesky factor of the prior covariance at Z.
-    m : array (n,)
-        Mean, without the mean function of the prior.
-    root : array (n, n) or None
-        S = root root^T; None if the values are known, S = 0.
-    is_whitened : bool
-        Whether m and S are those of L^-1 u.
+    L is the lower Cholesky factor of the prior covariance at Z; m is without the mean function of the prior. S is
+    root root^T, and 0 without a `root`. Where they are whitened, m and S are those of L^-1 u.
     """
     if not is_whitened:
         m, root = solve_lower(L, m), None if root is None else solve_lower(L, root)

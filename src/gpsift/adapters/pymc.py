@@ -35,13 +35,21 @@ from gpsift.adapters.kernels import (
     Term,
     White,
     constant,
-    linear,
+    constant_term,
+    linear_term,
     number,
     radial,
 )
 from gpsift.adapters.predictions import LibraryModel
-from gpsift.adapters.reading import NormalNoise, check_derivatives, closed_form_or_none, read_inputs, read_only
-from gpsift.kernels import Constant, Linear, Matern32, Matern52, Pairs, RationalQuadratic, SquaredExponential
+from gpsift.adapters.reading import (
+    AS_FUNCTION,
+    NormalNoise,
+    check_derivatives,
+    closed_form_or_none,
+    read_inputs,
+    read_only,
+)
+from gpsift.kernels import Linear, Matern32, Matern52, Pairs, RationalQuadratic, SquaredExponential
 from gpsift.kernels.linear import LinearPairs
 from gpsift.reference.base import Reference
 from gpsift.reference.ensemble import Ensemble
@@ -98,8 +106,7 @@ def reference_of(
         lambda: list(_closed_form(model, inputs, points)), model, derivatives
     )
     if members is None:
-        conditional = Conditional.of(model, points[0])
-        members = [conditional.at(each, inputs) for each in points]
+        members = _conditionals(model, inputs, points)
     return members[0] if point is not None else Ensemble(tuple(members))
 
 
@@ -108,7 +115,7 @@ def _refuse_unreadable(model: Any) -> None:
         advice = ADVICE.get(type(model).__name__, "Pass a `pm.gp.Marginal`")
         raise TypeError(
             f"{type(model).__name__} of PyMC is not read here. {advice}, or a function of X that predicts: "
-            '`as_reference(lambda X: (mean, var), family="gaussian", X_train=X)`.'
+            f"{AS_FUNCTION}."
         )
     if not hasattr(model, "_y"):
         raise TypeError(
@@ -188,7 +195,9 @@ def _closed_form(model: Any, inputs: Inputs, points: Sequence[Point]) -> Iterato
     assert X is not None
     if type(model.sigma) is not pm.gp.cov.WhiteNoise:
         raise NoClosedForm(f"noise of the kind {type(model.sigma).__name__}")
-    center = _constant_mean(model.mean_func)
+    if type(model.mean_func) not in (pmean.Zero, pmean.Constant):
+        raise NoClosedForm(f"the mean function {type(model.mean_func).__name__}")
+    center = model.mean_func.c if type(model.mean_func) is pmean.Constant else 0.0
     symbols = list(KERNELS.leaves(model.cov_func))
     # A handful of numbers for each draw: what is compiled runs for microseconds, so it is not worth optimising.
     numbers = _compile([center, model.sigma.sigma, *symbols], points[0], mode="FAST_COMPILE")
@@ -205,55 +214,34 @@ def _closed_form(model: Any, inputs: Inputs, points: Sequence[Point]) -> Iterato
         yield LatentGP(replace(posterior), predictive, inputs, y_center=float(y_center))
 
 
-def _constant_mean(mean: Any) -> Any:
-    if type(mean) is pmean.Zero:
-        return 0.0
-    if type(mean) is pmean.Constant:
-        return mean.c
-    raise NoClosedForm(f"the mean function {type(mean).__name__}")
+def _conditionals(model: Any, inputs: Inputs, points: Sequence[Point]) -> list[LibraryModel]:
+    """Return the conditional distribution at each point of the hyperparameters, which PyTensor differentiates."""
+    X = pt.dmatrix("X_of_gpsift")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Only .* column", UserWarning)  # said when the model was made
+        mean, var = model._predict_at(X, diag=True, pred_noise=False)
+    # A prediction depends on no other point, so the gradient of the sum holds those of all points.
+    slopes = [pytensor.grad(part.sum(), X, disconnected_inputs="ignore") for part in (mean, var)]
+    noise = pt.mean(model.sigma(pt.as_tensor_variable(_value(model.X)), diag=True))
+    moments, gradients, mean_only = (_compile(parts, points[0], [X]) for parts in ([mean, var], slopes, [mean]))
+    noise_var = _compile([noise], points[0])
 
-
-@dataclass(frozen=True, eq=False)
-class Conditional:
-    """Compiled functions of a point and X: of mean and variance, of their gradients, and of the mean alone."""
-
-    moments: Callable[..., Any]
-    gradients: Callable[..., Any]
-    mean: Callable[..., Any]
-    noise: Callable[..., Any]
-
-    @classmethod
-    def of(cls, model: Any, point: Point) -> Conditional:
-        X = pt.dmatrix("X_of_gpsift")
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Only .* column", UserWarning)  # said when the model was made
-            mean, var = model._predict_at(X, diag=True, pred_noise=False)
-        # A prediction depends on no other point, so the gradient of the sum holds those of all points.
-        slopes = [pytensor.grad(part.sum(), X, disconnected_inputs="ignore") for part in (mean, var)]
-        noise = pt.mean(model.sigma(pt.as_tensor_variable(_value(model.X)), diag=True))
-        return cls(
-            _compile([mean, var], point, [X]),
-            _compile(slopes, point, [X]),
-            _compile([mean], point, [X]),
-            _compile([noise], point),
-        )
-
-    def at(self, point: Point, inputs: Inputs) -> LibraryModel:
-        """Return the process at one point of its hyperparameters."""
-
+    def at(point: Point) -> LibraryModel:
         def predict(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            mean, var = self.moments(point, X)
+            mean, var = moments(point, X)
             return mean, latent_var_of(var)
 
         return LibraryModel(
             predict=predict,
-            differentiate=lambda X: tuple(self.gradients(point, X)),
-            predict_mean=lambda X: self.mean(point, X)[0],
+            differentiate=lambda X: tuple(gradients(point, X)),
+            predict_mean=lambda X: mean_only(point, X)[0],
             inputs=inputs,
-            predictive=NormalNoise(float(self.noise(point)[0])),
+            predictive=NormalNoise(float(noise_var(point)[0])),
             what="the conditional distribution",
             batch_size=2**13,  # each call factorises the covariance of the training points again
         )
+
+    return [at(point) for point in points]
 
 
 class CovarianceReader(KernelReader):
@@ -263,14 +251,11 @@ class CovarianceReader(KernelReader):
         return super().row(kernel) if isinstance(kernel, pc.BaseCovariance) else _factor
 
     def leaves(self, kernel: Any) -> Iterator[Any]:
-        if isinstance(kernel, pc.BaseCovariance):
-            yield from super().leaves(kernel)
-        else:
-            yield kernel
+        return super().leaves(kernel) if isinstance(kernel, pc.BaseCovariance) else iter([kernel])
 
 
-def _factor(reader: KernelReader, expression: Any, _: Columns) -> list[Term]:
-    return [Constant(number(reader.value(expression)))]
+def _factor(reader: KernelReader, expression: Any, columns: Columns) -> list[Term]:
+    return [constant_term(columns, reader.value(expression))]
 
 
 def _white(_: Columns, sd: np.ndarray) -> White:
@@ -313,8 +298,7 @@ class CenteredLinearPairs(LinearPairs):
 
 
 def _centered(columns: Columns, center: np.ndarray) -> CenteredLinear:
-    linear_var = linear(columns, np.array(1.0)).linear_var
-    return CenteredLinear(linear_var, columns.spread(np.squeeze(center), elsewhere=0.0))
+    return CenteredLinear(linear_term(columns).linear_var, columns.spread(np.squeeze(center), elsewhere=0.0))
 
 
 KERNELS = CovarianceReader(
@@ -326,7 +310,7 @@ KERNELS = CovarianceReader(
         pc.Matern52: radial(Matern52, lengthscale="ls"),
         pc.RatQuad: radial(RationalQuadratic, lengthscale="ls", shape="alpha"),
         pc.Linear: Leaf(_centered, center="c"),
-        pc.Constant: Leaf(constant, variance="c"),
+        pc.Constant: constant(variance="c"),
         pc.WhiteNoise: Leaf(_white, sd="sigma"),
     },
     columns=lambda kernel, columns: columns.of_inputs(getattr(kernel, "active_dims", slice(None))),

@@ -14,10 +14,14 @@ from gpsift.adapters.kernels import NoClosedForm
 from gpsift.likelihoods import Likelihood
 from gpsift.likelihoods import distributions as families
 from gpsift.likelihoods.distributions import Distribution
+from gpsift.reference.affine import Affine
 from gpsift.reference.inputs import Inputs, same_rows
 from gpsift.reference.response import Predictive
 
 T = TypeVar("T")
+
+# The remedy of messages about models that are not read here.
+AS_FUNCTION = '`as_reference(lambda X: (mean, var), family="gaussian", X_train=X)`'
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class Options:
     likelihood: Any = None
     output_names: Sequence[str] | None = None
 
-    def checked(self, ways: Any, *noise_words: str) -> Self:
+    def check(self, ways: Any, *noise_words: str) -> Self:
         """Refuse derivatives that are not among `ways`, a `Literal`, and noise that is no variance; return self."""
         check_derivatives(self.derivatives, ways)
         if self.noise is not None:
@@ -79,15 +83,8 @@ def closed_form_or_none(
 ) -> T | None:
     """Read a model in closed form; return None where derivatives are to be made in another way.
 
-    Parameters
-    ----------
-    read : callable
-        Raises `NoClosedForm` where there is none, which is an error with ``derivatives="closed"``.
-    model : object
-    derivatives : str
-        "auto" and "closed" look for a closed form, all other words do not.
-    otherwise : str
-        What "auto" does where there is none.
+    `read` raises `NoClosedForm` where there is none. That is an error with ``derivatives="closed"``; with "auto" it
+    leaves derivatives to what `otherwise` names. All other words look for no closed form.
     """
     if derivatives not in ("auto", "closed"):
         return None
@@ -112,49 +109,41 @@ def read_inputs(
 ) -> Inputs:
     """Read the names and training inputs of a reference.
 
-    Parameters
-    ----------
-    n_features : int
-    X_train : array (n, p) or None
-        The training inputs that the model keeps.
-    names : sequence of str, optional
-        Names that the user gave.
-    known_names : sequence of str, optional
-        Names that the model knows.
-    given : array or data frame (n, p), optional
-        Training inputs that the user gave, which go before the model's own.
-    categorical : tuple of int
-        Columns that the model takes as categories.
+    `names` and `given`, names and training inputs by the user, go before `known_names` and `X_train`, those that the
+    model keeps. `categorical` are the columns that the model takes as categories.
     """
-    labels, are_given = _read_names(names, known_names, n_features)
+    labels = known_names if names is None else names
+    are_given = labels is not None
+    labels = tuple(map(str, labels)) if are_given else default_names(n_features)
+    if len(labels) != n_features:
+        raise ValueError(
+            f"`feature_names` has {len(labels)} names but the model has {n_features} features. Give one name for each."
+        )
     if given is None:
         return Inputs(labels, are_given, X_train, categorical)
-    values = _given_inputs(given, n_features)
-    is_own = same_rows(values, X_train)
-    return Inputs(labels, are_given, X_train if is_own else values, categorical, is_own=is_own)
-
-
-def _given_inputs(given: Any, n_features: int) -> np.ndarray:
     values, _ = read_features(given, name="X_train")
     if values.shape[1] != n_features:
         raise ValueError(
             f"`X_train` has {values.shape[1]} columns but the model has {n_features} features. Pass the columns "
             "that it was fitted on."
         )
-    return values
+    is_own = same_rows(values, X_train)
+    return Inputs(labels, are_given, X_train if is_own else values, categorical, is_own=is_own)
 
 
-def _read_names(given: Sequence[str] | None, known: Any, n_features: int) -> tuple[tuple[str, ...], bool]:
-    """Return names, by the user, by the model or x1, x2, ..., and whether the user chose them."""
-    names = given if given is not None else known
-    if names is None:
-        return default_names(n_features), False
-    names = tuple(str(name) for name in names)
-    if len(names) != n_features:
-        raise ValueError(
-            f"`feature_names` has {len(names)} names but the model has {n_features} features. Give one name for each."
-        )
-    return names, True
+def compose_steps(steps: Sequence[Any], read: Callable[[Any, int], Affine | None], n_inputs: int) -> Affine | None:
+    """Compose the maps of columns that transformers apply one after another.
+
+    `read` takes a step and its number of columns; it returns None for a step that does more than shift, scale and
+    select columns, and the whole is then None as well.
+    """
+    total = Affine.scaling(0.0, 1.0, n_inputs)
+    for step in steps:
+        affine = read(step, total.x_center.size)
+        if affine is None:
+            return None
+        total = total.then(affine)
+    return total
 
 
 def read_only(values: Any) -> np.ndarray:
@@ -187,29 +176,15 @@ class Observed:
 
 @dataclass(frozen=True)
 class Observation:
-    """How a new observation depends on the latent function: normal noise, or one of our likelihoods.
+    """How a new observation depends on the latent function: by one of our likelihoods, or with normal noise.
 
-    Parameters
-    ----------
-    likelihood : Likelihood or None
-        None for normal noise.
-    noise_var : float
-        The variance of normal noise.
-    is_given : bool
-        Whether the user gave that variance; white noise of the kernel is then not added to it.
-    notices : tuple of str
+    White noise of the kernel is added to `noise_var`, unless the user gave that (`is_given`).
     """
 
     likelihood: Likelihood | None = None
     noise_var: float = 0.0
     is_given: bool = False
     notices: tuple[str, ...] = ()
-
-    @property
-    def mean_of(self) -> str:
-        """The quantity that the latent mean is the mean of."""
-        is_target = self.likelihood is None or self.likelihood.standardises_target
-        return "the target" if is_target else "the latent function"
 
     def predictive(self, white_var: float = 0.0) -> Predictive:
         """Make the function from latent mean and variance to an observation, with the white noise of the kernel."""
@@ -219,8 +194,13 @@ class Observation:
 
     def fields(self, inputs: Inputs, white_var: float = 0.0) -> dict[str, Any]:
         """Make the fields of a reference with these inputs."""
-        predictive = self.predictive(white_var)
-        return {"predictive": predictive, "inputs": inputs, "mean_of": self.mean_of, "notices": self.notices}
+        is_target = self.likelihood is None or self.likelihood.standardises_target
+        return {
+            "predictive": self.predictive(white_var),
+            "inputs": inputs,
+            "mean_of": "the target" if is_target else "the latent function",
+            "notices": self.notices,
+        }
 
 
 @dataclass(frozen=True)
@@ -235,10 +215,8 @@ class LikelihoodReader:
         From a likelihood with normal noise to the variance of that noise.
     others : mapping of class to callable
         From a likelihood to one of ours, or to None where its link is not known.
-    listed : str
-        The known likelihoods, for messages.
-    advice : str
-        A sentence with the remedy where a likelihood is not known.
+    listed, advice : str
+        For messages: the known likelihoods, and a sentence with the remedy for others.
     describe : callable
         From a likelihood to its name in messages.
     """

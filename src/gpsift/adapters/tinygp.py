@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 import jax
@@ -29,7 +28,7 @@ from gpsift.adapters.kernels import (
     SumOf,
     Term,
     constant,
-    linear,
+    linear_term,
     radial,
 )
 from gpsift.adapters.reading import (
@@ -88,7 +87,7 @@ def reference_of(
         "predictive": NormalNoise(_noise_var(process, noise)),
         "inputs": read_inputs(process.Z.shape[1], process.Z, names=feature_names),
     }
-    closed = closed_form_or_none(lambda: (_triple(process), _center(process.mean)), model, derivatives)
+    closed = closed_form_or_none(lambda: _closed_form(process), model, derivatives)
     if closed is None:
         return jax_model(_latent, (process.mean, process.kernel), what="the conditioned process", **shared)
     posterior, center = closed
@@ -120,18 +119,18 @@ def _condition(model: Any, y: Any) -> Process:
             "This GaussianProcess has inputs without columns (a pytree), so there is nothing to rank. Condition it "
             "on an array (n, p)."
         )
+    if is_conditioned and y is not None:
+        raise ValueError("This GaussianProcess is conditioned on its observations already: leave `y` out.")
+    if not is_conditioned and y is None:
+        raise TypeError(
+            "A GaussianProcess of tinygp does not hold its observations. Pass them: `rank(as_reference(gp, y=y), "
+            "X)`, or rank the conditioned process, `gp.condition(y).gp`."
+        )
     Z = read_only(np.array(X).reshape(len(X), -1))
     if is_conditioned:
-        if y is not None:
-            raise ValueError("This GaussianProcess is conditioned on its observations already: leave `y` out.")
-        train_var = _training_noise(model.kernel)
-        after, is_diagonal = model, train_var is not None
+        after, train_var = model, _training_noise(model.kernel)
+        is_diagonal = train_var is not None
     else:
-        if y is None:
-            raise TypeError(
-                "A GaussianProcess of tinygp does not hold its observations. Pass them: `rank(as_reference(gp, y=y), "
-                "X)`, or rank the conditioned process, `gp.condition(y).gp`."
-            )
         after = model.condition(jnp.asarray(read_target(y, len(Z)))).gp
         train_var, is_diagonal = np.asarray(model.noise.diagonal(), dtype=float), type(model.noise) is Diagonal
     predict_var = float(np.mean(np.asarray(after.noise.diagonal())))
@@ -166,25 +165,23 @@ def _noise_var(process: Process, noise: str | float) -> float:
     return float(noise)
 
 
-def _triple(process: Process) -> Posterior:
-    if type(process.kernel.solver) is not DirectSolver:
-        raise NoClosedForm(type(process.kernel.solver).__name__)
-    L = np.ascontiguousarray(process.kernel.solver.scale_tril, dtype=float)
-    return Posterior(
+def _closed_form(process: Process) -> tuple[Posterior, float]:
+    """Return the posterior, and the constant mean around it."""
+    solver, mean = process.kernel.solver, process.mean
+    if type(solver) is not DirectSolver:
+        raise NoClosedForm(type(solver).__name__)
+    posterior = Posterior(
         kernel=KERNELS.convert(process.kernel.kernel, process.Z.shape[1])[0],
         Z=process.Z,
-        weights=np.array(process.mean.alpha, dtype=float),
-        factors=(TriangularFactor(L),),
+        weights=np.array(mean.alpha, dtype=float),
+        factors=(TriangularFactor(np.ascontiguousarray(solver.scale_tril, dtype=float)),),
         site_var=process.train_var if process.is_diagonal else None,
     )
-
-
-def _center(mean: tm.Conditioned) -> float:
     if not mean.include_mean or mean.mean_function is None:
-        return 0.0
+        return posterior, 0.0
     if type(mean.mean_function) is not tm.Mean or mean.mean_function.func is not None:
         raise NoClosedForm("a mean that depends on X")
-    return float(mean.mean_function.value)
+    return posterior, float(mean.mean_function.value)
 
 
 def _latent(model: Any, X: Any) -> tuple[Any, Any]:
@@ -207,16 +204,9 @@ def _euclidean(kind: Callable[..., Radial], **names: str) -> Row:
     return read
 
 
-def _read_linear(reader: KernelReader, kernel: tt.Linear, columns: Columns) -> list[Term]:
-    return reader.terms(kernel.kernel, columns.times(_diagonal(kernel.scale)))
-
-
-def _read_cholesky(reader: KernelReader, kernel: tt.Cholesky, columns: Columns) -> list[Term]:
-    return reader.terms(kernel.kernel, columns.times(1.0 / _diagonal(kernel.factor)))
-
-
-def _read_subspace(reader: KernelReader, kernel: tt.Subspace, columns: Columns) -> list[Term]:
-    return reader.terms(kernel.kernel, columns.select(kernel.axis))
+def _transform(transform: Callable[[Any, Columns], Columns]) -> Row:
+    """Make the row of a kernel that is another one of transformed columns."""
+    return lambda reader, kernel, columns: reader.terms(kernel.kernel, transform(kernel, columns))
 
 
 def _diagonal(matrix: Any) -> np.ndarray:
@@ -233,14 +223,14 @@ KERNELS = KernelReader(
     {
         tk.Sum: SumOf("kernel1", "kernel2"),
         tk.Product: ProductOf("kernel1", "kernel2"),
-        tk.Constant: Leaf(constant, variance="value"),
-        tk.DotProduct: Leaf(partial(linear, variance=np.array(1.0))),
+        tk.Constant: constant(variance="value"),
+        tk.DotProduct: Leaf(linear_term),
         tk.ExpSquared: _euclidean(SquaredExponential),
         tk.Matern32: _euclidean(Matern32),
         tk.Matern52: _euclidean(Matern52),
         tk.RationalQuadratic: _euclidean(RationalQuadratic, shape="alpha"),
-        tt.Linear: _read_linear,
-        tt.Cholesky: _read_cholesky,
-        tt.Subspace: _read_subspace,
+        tt.Linear: _transform(lambda kernel, columns: columns.times(_diagonal(kernel.scale))),
+        tt.Cholesky: _transform(lambda kernel, columns: columns.times(1.0 / _diagonal(kernel.factor))),
+        tt.Subspace: _transform(lambda kernel, columns: columns.select(kernel.axis)),
     }
 )

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 
-from gpsift.adapters.predictions import LibraryModel
+from gpsift.adapters.predictions import Arrays, LibraryModel
 
 # Rows that are predicted at once: libraries make a square matrix of them on the way to the variances.
 BLOCK = 512
 
-Function = Callable[[torch.Tensor], tuple[torch.Tensor, ...]]
+Tensors = tuple[torch.Tensor, ...]
+Function = Callable[[torch.Tensor], Tensors]
 
 
 def torch_model(
@@ -46,69 +47,56 @@ def torch_model(
     **fields
         The other fields of a `LibraryModel`.
     """
-    call = TorchFunction(function, device, dtype, within)
+
+    def tensor(X: np.ndarray) -> torch.Tensor:
+        return torch.as_tensor(np.ascontiguousarray(X), dtype=dtype, device=device).clone()
+
+    def in_blocks(compute: Function, X: np.ndarray) -> Arrays:
+        starts = range(0, len(X), BLOCK)
+        blocks = [tuple(map(as_array, compute(tensor(X[start : start + BLOCK])))) for start in starts]
+        return tuple(map(np.concatenate, zip(*blocks, strict=True)))
+
+    def predict(X: np.ndarray) -> Arrays:
+        with torch.no_grad(), within():
+            return in_blocks(partial(_values, function), X)
+
+    def predict_mean(X: np.ndarray) -> np.ndarray:
+        with torch.no_grad(), within():
+            return in_blocks(partial(_values, lambda x: (mean(x),)), X)[0]  # type: ignore[misc]
+
+    def predict_covariance(X: np.ndarray) -> np.ndarray:
+        with torch.no_grad(), within():
+            return as_array(covariance(tensor(X)))  # type: ignore[misc]
+
+    def differentiate(X: np.ndarray) -> Arrays:
+        with enable_gradients(), within():
+            return in_blocks(partial(_gradients, function), X)
+
     return LibraryModel(
-        predict=call.values,
-        differentiate=call.gradients,
-        predict_mean=None if mean is None else TorchFunction(lambda x: (mean(x),), device, dtype, within).first_value,
-        covariance=None
-        if covariance is None
-        else TorchFunction(lambda x: (covariance(x),), device, dtype, within).whole,
+        predict=predict,
+        differentiate=differentiate,
+        predict_mean=None if mean is None else predict_mean,
+        covariance=None if covariance is None else predict_covariance,
         batch_size=16 * BLOCK,
         **fields,
     )
 
 
-@dataclass(frozen=True, eq=False)
-class TorchFunction:
-    """A function of torch tensors as one of arrays; see `torch_model`."""
+def _values(function: Function, X: torch.Tensor) -> Tensors:
+    # One more row, which is no training point: some libraries return something else for inputs that equal what
+    # they were fitted on, and differentiate it as if the fit moved along.
+    other = X.detach()[:1] + 0.0314159 * (1.0 + X.detach()[:1].abs())
+    return tuple(values[: len(X)] for values in function(torch.cat([X, other])))
 
-    function: Function
-    device: torch.device | None
-    dtype: torch.dtype
-    within: Callable[[], AbstractContextManager[Any]]
 
-    def values(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Compute the values at the rows of X, in blocks."""
-        with torch.no_grad(), self.within():
-            return self._in_blocks(self._values, X)
-
-    def first_value(self, X: np.ndarray) -> np.ndarray:
-        """Compute the first of the values."""
-        return self.values(X)[0]
-
-    def whole(self, X: np.ndarray) -> np.ndarray:
-        """Compute the first of the values, at all rows of X together."""
-        with torch.no_grad(), self.within():
-            return as_array(self.function(self._tensor(X))[0])
-
-    def gradients(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Differentiate the values at the rows of X, in blocks."""
-        with differentiating(), self.within():
-            return self._in_blocks(self._block_gradients, X)
-
-    def _tensor(self, X: np.ndarray) -> torch.Tensor:
-        return torch.as_tensor(np.ascontiguousarray(X), dtype=self.dtype, device=self.device).clone()
-
-    def _in_blocks(self, function: Function, X: np.ndarray) -> tuple[np.ndarray, ...]:
-        starts = range(0, len(X), BLOCK)
-        blocks = [tuple(map(as_array, function(self._tensor(X[start : start + BLOCK])))) for start in starts]
-        return tuple(map(np.concatenate, zip(*blocks, strict=True)))
-
-    def _values(self, X: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        # One more row, which is no training point: some libraries return something else for inputs that equal what
-        # they were fitted on, and differentiate it as if the fit moved along.
-        stranger = X.detach()[:1] + 0.0314159 * (1.0 + X.detach()[:1].abs())
-        return tuple(values[: len(X)] for values in self.function(torch.cat([X, stranger])))
-
-    def _block_gradients(self, X: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        X = X.requires_grad_(True)
-        gradients = []
-        for values in self._values(X):
-            columns = values.reshape(len(X), -1).unbind(dim=1)
-            parts = [_gradient(column, X) for column in columns]
-            gradients.append(torch.stack(parts, dim=1).reshape(*values.shape, X.shape[1]))
-        return tuple(gradients)
+def _gradients(function: Function, X: torch.Tensor) -> Tensors:
+    X = X.requires_grad_(True)
+    gradients = []
+    for values in _values(function, X):
+        columns = values.reshape(len(X), -1).unbind(dim=1)
+        parts = [_gradient(column, X) for column in columns]
+        gradients.append(torch.stack(parts, dim=1).reshape(*values.shape, X.shape[1]))
+    return tuple(gradients)
 
 
 def _gradient(values: torch.Tensor, X: torch.Tensor) -> torch.Tensor:
@@ -120,7 +108,7 @@ def _gradient(values: torch.Tensor, X: torch.Tensor) -> torch.Tensor:
 
 
 @contextmanager
-def differentiating() -> Iterator[None]:
+def enable_gradients() -> Iterator[None]:
     """A context in which gradients are recorded, whatever the user has switched off."""
     with torch.inference_mode(False), torch.enable_grad():
         yield

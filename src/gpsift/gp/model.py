@@ -17,6 +17,7 @@ from gpsift.gp.fitted import FittedGP
 from gpsift.gp.hyperparameters import MAP, Hyper, Problem, Sift
 from gpsift.gp.hyperparameters.restarts import with_warm_start
 from gpsift.gp.inference import InferenceMethod
+from gpsift.gp.multiclass import FittedMulticlass
 from gpsift.gp.sparse import Sparse
 from gpsift.kernels import Constant, Kernel, SquaredExponential
 from gpsift.likelihoods import Likelihood, read_likelihood
@@ -157,7 +158,8 @@ class GP:
         stepped = stepped_features(rows.levels, kernel, data.names)
         report = FitReport.of(estimate, inferred, tuple(compress(data.names, data.constant)), stepped)
         report.warn()
-        fitted = fitted_class(likelihood)(
+        form: type[FittedGP] = FittedMulticlass if likelihood.n_latent > 1 else FittedGP
+        fitted = form(
             likelihood=likelihood,
             inferred=inferred,
             inference=problem.engine.name,
@@ -168,15 +170,6 @@ class GP:
         )
         _ = fitted.quality  # every ranking needs it, and now the factor is in memory
         return fitted if estimate.draws is None else DrawnGP.of(fitted, drawn, estimate.draws)
-
-
-def fitted_class(likelihood: Likelihood) -> type[FittedGP]:
-    """Return the class of fitted models with a likelihood."""
-    if likelihood.n_latent == 1:
-        return FittedGP
-    from gpsift.gp.multiclass import FittedMulticlass
-
-    return FittedMulticlass
 
 
 def pose(

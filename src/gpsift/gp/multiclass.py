@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import helmert
 
 from gpsift.gp.fitted import FittedGP, Prediction
-from gpsift.gp.inference.softmax_posterior import SoftmaxPosterior, SoftmaxPosteriorAt
 from gpsift.likelihoods import Softmax
 from gpsift.likelihoods.distributions import Distribution, Gaussian, MultivariateNormal
 from gpsift.likelihoods.softmax import SoftmaxMixture
@@ -19,6 +19,9 @@ from gpsift.reference.base import DrawRequest, DrawResult, PlacedPosterior, Refe
 from gpsift.reference.inputs import Inputs, Points
 from gpsift.reference.posterior import Posterior
 from gpsift.reference.response import GPResponse, OneClassResponse
+
+if TYPE_CHECKING:
+    from gpsift.gp.inference.softmax_posterior import SoftmaxPosterior, SoftmaxPosteriorAt
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -12,7 +12,7 @@ that mixes columns, a kernel of categories or several tasks, is differentiated b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
@@ -26,19 +26,16 @@ from botorch.models.model import ModelList
 from botorch.models.multitask import MultiTaskGP
 from botorch.models.transforms.input import Round
 
-from gpsift._utils.validation import default_names
-from gpsift.adapters.botorch.outputs import ExactPart, Part, TaskPart, VariationalPart
-from gpsift.adapters.gpytorch import models as gpytorch_models
-from gpsift.adapters.gpytorch.models import Derivatives, MeanGP, exact_parts
-from gpsift.adapters.gpytorch.prior import KERNELS, exact_computations, precision_of, private_copy
+from gpsift.adapters.botorch.outputs import ExactPart, OutcomeMap, Part, TaskPart, VariationalPart
+from gpsift.adapters.gpytorch.models import Derivatives, MeanGP
+from gpsift.adapters.gpytorch.prior import exact_computations, precision_of, private_copy
 from gpsift.adapters.kernels import NoClosedForm
 from gpsift.adapters.predictions import gradient_error
-from gpsift.adapters.reading import NormalNoise, Options, closed_form_or_none, read_inputs
+from gpsift.adapters.reading import AS_FUNCTION, Options, closed_form_or_none, read_inputs
 from gpsift.adapters.torch_autograd import as_array, torch_model
 from gpsift.reference.base import Reference
 from gpsift.reference.ensemble import Ensemble
 from gpsift.reference.inputs import Inputs
-from gpsift.reference.response import LatentGP
 from gpsift.reference.wrappers.mapped import ColumnMapped, Coordinatewise, OtherTarget
 from gpsift.reference.wrappers.outputs import choose_output, stack_outputs
 
@@ -78,42 +75,60 @@ def reference_of(
     Reference
     """
     options = Options(output, noise, derivatives, X_train, feature_names, output_names=output_names)
-    return _read(model, options.checked(Derivatives))
+    return combine_outputs(*read_outputs(model, options.check(Derivatives)), output)
 
 
-def _read(model: Any, options: Options) -> Reference | Ensemble:
-    parts = _outputs(model, options)
+def read_outputs(
+    model: Any, options: Options, outcome_of: Mapping[str, OutcomeMap] | None = None
+) -> tuple[dict[str, Reference | Ensemble], np.ndarray]:
+    """Read each output by its name, and its unit in a sum over outputs.
+
+    The target of the model may be an outcome of the user's by `outcome_of`; `noise` is in units of that target.
+    """
+    parts = _parts(model, options)
     names = [f"y{k + 1}" for k in range(len(parts))] if options.output_names is None else list(options.output_names)
     if len(names) != len(parts) or len(set(names)) < len(names):
         raise ValueError(f"`output_names` must be {len(parts)} different names, one for each output, got {names}.")
-    outputs = {name: reference for name, (reference, _) in zip(names, parts, strict=True)}
-    if options.output is not None:
-        return choose_output(outputs, options.output)
-    if len(parts) == 1:
-        return parts[0][0]
-    return stack_outputs(outputs, np.array([scale for _, scale in parts]))
+    outputs: dict[str, Reference | Ensemble] = {}
+    units = []
+    for name, draws in zip(names, parts, strict=True):
+        outcome = OutcomeMap() if outcome_of is None else outcome_of[name]
+        noise = None if options.noise is None else outcome.scale**2 * options.noise
+        members = []
+        for part in draws:
+            part.outcome = part.outcome.then(outcome)
+            members.append(_read_part(part, replace(options, noise=noise)))
+        outputs[name] = members[0] if draws[0].draw is None else Ensemble(tuple(members))
+        units.append(draws[0].unit)
+    return outputs, np.array(units)
 
 
-# The reference of one output, and the unit of that output in a sum over outputs.
-Output = tuple[Reference | Ensemble, float]
+def combine_outputs(
+    outputs: Mapping[str, Reference | Ensemble], units: np.ndarray, output: int | str | None
+) -> Reference | Ensemble:
+    """Return the output that was chosen, or the only one, or all of them together."""
+    if output is not None:
+        return choose_output(outputs, output)
+    return next(iter(outputs.values())) if len(outputs) == 1 else stack_outputs(outputs, units)
 
 
-def _outputs(model: Any, options: Options) -> list[Output]:
-    for kind, reader in READERS.items():
+def _parts(model: Any, options: Options) -> list[Sequence[Part]]:
+    """Divide a model into its outputs, and these into their draws."""
+    for kind, divide in PARTS.items():
         if isinstance(model, kind):
-            return reader(model, options)
+            return divide(model, options)
     raise TypeError(
         f"{type(model).__name__} of BoTorch is not known here. Known are SingleTaskGP and what inherits it, fully "
         "Bayesian models, SingleTaskVariationalGP, MultiTaskGP, and lists of these (ModelListGP). For other models "
-        'pass a function, such as `as_reference(lambda X: (mean, var), family="gaussian", X_train=X)`.'
+        f"pass a function, such as {AS_FUNCTION}."
     )
 
 
-def _list(model: ModelList, options: Options) -> list[Output]:
-    return [output for member in model.models for output in _outputs(member, options)]
+def _list(model: ModelList, options: Options) -> list[Sequence[Part]]:
+    return [parts for member in model.models for parts in _parts(member, options)]
 
 
-def _exact(model: Any, options: Options) -> list[Output]:
+def _exact(model: Any, _: Options) -> list[Sequence[Part]]:
     if model.covar_module is None:
         raise ValueError(f"This {type(model).__name__} is not fitted yet: call `fit_fully_bayesian_model_nuts` first.")
     if tuple(model.batch_shape) and not model._is_ensemble:
@@ -122,10 +137,9 @@ def _exact(model: Any, options: Options) -> list[Output]:
             f"{tuple(model.batch_shape)}), and each has a ranking of its own. Fit one for each, or a ModelListGP."
         )
     model = _drawn_copy(model) if model._is_fully_bayesian else private_copy(model)
-    if not model._is_ensemble:
-        return [_output(ExactPart(model, k), options) for k in range(model.num_outputs)]
-    members = [_output(ExactPart(model, draw=draw), options) for draw in range(model.batch_shape[0])]
-    return [(Ensemble(tuple(member for member, _ in members)), members[0][1])]
+    if model._is_ensemble:
+        return [[ExactPart(model, draw=draw) for draw in range(model.batch_shape[0])]]
+    return [[ExactPart(model, k)] for k in range(model.num_outputs)]
 
 
 def _drawn_copy(model: Any) -> Any:
@@ -135,12 +149,12 @@ def _drawn_copy(model: Any) -> Any:
     return twin.eval().requires_grad_(False).to(precision_of(model.train_targets.device))
 
 
-def _variational(model: Any, options: Options) -> list[Output]:
+def _variational(model: Any, _: Options) -> list[Sequence[Part]]:
     model = private_copy(model)
-    return [_output(VariationalPart(model, k), options) for k in range(model.num_outputs)]
+    return [[VariationalPart(model, k)] for k in range(model.num_outputs)]
 
 
-def _multitask(model: Any, options: Options) -> list[Output]:
+def _multitask(model: Any, options: Options) -> list[Sequence[Part]]:
     if model._is_ensemble:
         raise TypeError(
             f"{type(model).__name__}, with draws of several tasks, is not known here. Fit a model for each."
@@ -151,73 +165,44 @@ def _multitask(model: Any, options: Options) -> list[Output]:
             f"one: `as_reference(model, output=0)`, up to {model.num_outputs - 1}."
         )
     model = private_copy(model)
-    return [_output(TaskPart(model, task), options) for task in model._output_tasks]
+    return [[TaskPart(model, task)] for task in model._output_tasks]
 
 
-READERS: dict[type, Any] = {
+PARTS: dict[type, Any] = {
     ModelList: _list,
     MultiTaskGP: _multitask,
     SingleTaskGP: _exact,
     AbstractFullyBayesianSingleTaskGP: _exact,
     ApproximateGPyTorchModel: _variational,
 }
-# The `forward` of these adds nothing to their kernels and means.
-PLAIN_FORWARDS = (SingleTaskGP.forward, AbstractFullyBayesianSingleTaskGP.forward)
 
 
-def _output(part: Part, options: Options) -> tuple[Reference, float]:
+def _read_part(part: Part, options: Options) -> Reference:
     """Read one output at one draw of the hyperparameters."""
     reference = closed_form_or_none(lambda: _closed_form(part, options), part.model, options.derivatives)
     reference = _automatic(part, options) if reference is None else reference
-    scale = part.target_sd
-    if scale is None:
-        scale = float(as_array(part.latent(part.probe)[0]).std()) or 1.0
-    return (reference if part.outcome.of is None else OtherTarget(reference, part.outcome.of)), scale
+    return reference if part.outcome.of is None else OtherTarget(reference, part.outcome.of)
 
 
 def _closed_form(part: Part, options: Options) -> Reference:
-    inputs = part.inputs
+    inputs, outcome = part.inputs, part.outcome
     column_map = inputs.column_map(part.probe.shape[1])
     if not inputs.acts_alike or (column_map is None and not inputs.is_coordinatewise):
         raise NoClosedForm(f"the input transform {inputs.names}")
-    model = _of_target(_latent_model(part), part, options)
-    known = _part_inputs(part, options)
+    model = part.latent_gp()
+    changes: dict[str, Any] = {
+        "y_center": outcome.center + outcome.scale * model.y_center,
+        "y_scale": outcome.scale,
+        "predictive": part.predictive(options.noise),
+    }
+    if isinstance(model, MeanGP):
+        changes["extra_var"] = outcome.scale**2 * model.extra_var
+    model, known = replace(model, **changes), _part_inputs(part, options)
     if not inputs.steps:
         return replace(model, inputs=known)
     if column_map is not None:
         return ColumnMapped.wrap(model, inputs, column_map, known)
     return Coordinatewise.wrap(model, inputs, known)
-
-
-def _latent_model(part: Part) -> LatentGP:
-    """Read the latent posterior in the units of the model: of transformed inputs and outcomes."""
-    if isinstance(part, VariationalPart) and part.model.num_outputs == 1:
-        model = gpytorch_models.reference_of(part.model.model, likelihood=part.model.likelihood, derivatives="closed")
-        assert isinstance(model, LatentGP)
-        return model
-    if not isinstance(part, ExactPart):
-        raise NoClosedForm("several tasks or outputs that share something")
-    if type(part.model).forward not in PLAIN_FORWARDS:
-        raise NoClosedForm("it has a `forward` of its own")
-    Z, prior_mean = part.seen_inputs, part.prior_mean
-    posterior = exact_parts(KERNELS.convert(part.kernel, Z.shape[1])[0], Z, part.targets, prior_mean, part.site_noise)
-    return LatentGP(
-        posterior=posterior,
-        predictive=NormalNoise(part.noise_var()),
-        y_center=prior_mean,
-        inputs=Inputs(default_names(Z.shape[1]), X=posterior.Z),
-    )
-
-
-def _of_target(model: LatentGP, part: Part, options: Options) -> LatentGP:
-    """Change the units of the outcome from those of the model to those of the user's target."""
-    center, scale = part.outcome.center, part.outcome.scale
-    changes: dict[str, Any] = {"y_center": center + scale * model.y_center, "y_scale": scale}
-    if isinstance(model, MeanGP):
-        if model.mean is not None:
-            raise NoClosedForm("a mean function of the inputs")
-        changes["extra_var"] = scale**2 * model.extra_var
-    return replace(model, predictive=part.predictive(options.noise), **changes)
 
 
 def _part_inputs(part: Part, options: Options, categorical: tuple[int, ...] = ()) -> Inputs:

@@ -5,7 +5,7 @@ Models are private copies in evaluation mode, whose training inputs are transfor
 in the user's units, predictions in those of the target, as far as the outcome transform is a shift and a scale.
 
 An `InputMap` is the input transform of a part. Where each column that the model sees is one of the user's, shifted and
-scaled, it is a `ColumnMap`. Where each is a function of one of the user's (`Warp`, `Log10`), it is a map for
+scaled, it is an `Affine`. Where each is a function of one of the user's (`Warp`, `Log10`), it is a map for
 `Coordinatewise`. Derivatives through any other transform are torch's. An `OutcomeMap` is the outcome transform.
 """
 
@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import gpytorch
 import numpy as np
 import torch
+from botorch.models.fully_bayesian import AbstractFullyBayesianSingleTaskGP
+from botorch.models.gp_regression import SingleTaskGP
 from botorch.models.kernels import CategoricalKernel
 from botorch.models.transforms import input as inputs
 from botorch.models.transforms import outcome as outcomes
@@ -26,14 +27,20 @@ from botorch.models.utils import add_output_dim
 from gpytorch.likelihoods import BernoulliLikelihood, FixedNoiseGaussianLikelihood, GaussianLikelihood
 from gpytorch.means import ConstantMean, ZeroMean
 
-from gpsift.adapters.gpytorch.models import LIKELIHOODS
-from gpsift.adapters.gpytorch.prior import exact_computations
+from gpsift._utils.validation import default_names
+from gpsift.adapters.gpytorch.models import LIKELIHOODS, MeanGP, exact_parts
+from gpsift.adapters.gpytorch.models import reference_of as read_gpytorch
+from gpsift.adapters.gpytorch.prior import KERNELS, exact_computations
 from gpsift.adapters.kernels import NoClosedForm
-from gpsift.adapters.reading import NormalNoise
-from gpsift.adapters.torch_autograd import as_array, differentiating
+from gpsift.adapters.reading import AS_FUNCTION, NormalNoise, compose_steps
+from gpsift.adapters.torch_autograd import as_array, enable_gradients
 from gpsift.reference.affine import Affine
-from gpsift.reference.response import Predictive
+from gpsift.reference.inputs import Inputs
+from gpsift.reference.response import LatentGP, Predictive
 from gpsift.reference.wrappers.mapped import CoordinateMap
+
+# The `forward` of these adds nothing to their kernels and means.
+PLAIN_FORWARDS = (SingleTaskGP.forward, AbstractFullyBayesianSingleTaskGP.forward)
 
 
 class Part(ABC):
@@ -42,58 +49,34 @@ class Part(ABC):
     Attributes
     ----------
     model : botorch Model
+    draw : int or None
+        Which draw of the hyperparameters, of a model that has several.
     raw_inputs : tensor (n, p) or None
         The training inputs as the user gave them; None where they are not kept.
+    seen_inputs : tensor
+        Training inputs, or inducing points, after the input transform.
+    targets : tensor (n,) or None
+        Training targets after the outcome transform; None where they are not kept.
     probe : tensor (m, p)
         A few inputs, at which properties of the model are tried out.
     inputs : InputMap
         From the user's inputs to those of the model.
     outcome : OutcomeMap
         From the model's function to the user's target.
+    mean_of : str
+        The name of the quantity whose mean the latent mean is.
     """
 
-    model: Any
     draw: int | None = None
+    raw_inputs: torch.Tensor | None = None
+    targets: torch.Tensor | None = None
+    probe: torch.Tensor
+    outcome: OutcomeMap
+    mean_of = "the target"
 
-    @property
-    def mean_of(self) -> str:
-        """The name of the quantity whose mean the latent mean is."""
-        return "the target"
-
-    @property
-    @abstractmethod
-    def raw_inputs(self) -> torch.Tensor | None: ...
-
-    @property
-    def probe(self) -> torch.Tensor:
-        assert self.raw_inputs is not None
-        return self.raw_inputs[:3]
-
-    @property
-    @abstractmethod
-    def seen_inputs(self) -> torch.Tensor:
-        """Training inputs, or inducing points, after the input transform."""
-
-    @cached_property
-    def inputs(self) -> InputMap:
-        return InputMap(getattr(self.model, "input_transform", None), self.seen_inputs, self.draw)
-
-    @property
-    @abstractmethod
-    def outcome(self) -> OutcomeMap: ...
-
-    @property
-    @abstractmethod
-    def targets(self) -> torch.Tensor | None:
-        """Training targets after the outcome transform, (n,); None where they are not kept."""
-
-    @property
-    def categorical_columns(self) -> tuple[int, ...]:
-        """Columns that the kernel only compares as equal or different."""
-        kernels = (part for part in self.model.modules() if isinstance(part, CategoricalKernel))
-        return tuple(
-            sorted({int(j) for kernel in kernels if kernel.active_dims is not None for j in kernel.active_dims})
-        )
+    def __init__(self, model: Any, seen_inputs: torch.Tensor):
+        self.model, self.seen_inputs = model, seen_inputs
+        self.inputs = InputMap(getattr(model, "input_transform", None), seen_inputs, self.draw)
 
     @abstractmethod
     def prediction(self, X: torch.Tensor, *, with_noise: bool = False) -> Any:
@@ -102,6 +85,10 @@ class Part(ABC):
     def one(self, values: torch.Tensor) -> torch.Tensor:
         """Select this output from the means or variances that the model predicts at once, (n,)."""
         return values
+
+    def latent_gp(self) -> LatentGP:
+        """Read the latent posterior in the units of the model: of transformed inputs and outcomes."""
+        raise NoClosedForm("several tasks or outputs that share something")
 
     def latent(self, X: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Predict mean and variance of the noise-free function."""
@@ -135,87 +122,62 @@ class Part(ABC):
         return float(noise[0])
 
     @property
-    def target_sd(self) -> float | None:
-        """Standard deviation of the target in the training data, where it is kept; 1 for one that never varies."""
+    def unit(self) -> float:
+        """Standard deviation of the target in the training data, or else of predicted means; 1 where it is 0."""
         if self.targets is None:
-            return None
+            return float(as_array(self.latent(self.probe)[0]).std()) or 1.0
         return self.outcome.scale * float(as_array(self.targets).std()) or 1.0
 
-
-@dataclass(frozen=True)
-class ExactPart(Part):
-    """One output and one draw of an exact model, which BoTorch keeps as a batch.
-
-    Parameters
-    ----------
-    k : int
-        Which output.
-    draw : int or None
-        Which draw of the hyperparameters, of a model that has several.
-    """
-
-    model: Any
-    k: int = 0
-    draw: int | None = None
-
     @property
-    def index(self) -> tuple[int, ...]:
-        """The position in the batch."""
-        draw = () if self.draw is None else (self.draw,)
-        return (*draw, self.k) if self.model.num_outputs > 1 else draw
+    def categorical_columns(self) -> tuple[int, ...]:
+        """Columns that the kernel only compares as equal or different."""
+        kernels = (part for part in self.model.modules() if isinstance(part, CategoricalKernel))
+        known = (kernel.active_dims for kernel in kernels if kernel.active_dims is not None)
+        return tuple(sorted({int(j) for columns in known for j in columns}))
 
-    def of(self, batch: torch.Tensor, n_own: int) -> torch.Tensor:
+
+class ExactPart(Part):
+    """Output k of an exact model at one draw, which BoTorch keeps as a batch."""
+
+    def __init__(self, model: Any, k: int = 0, draw: int | None = None):
+        self.draw = draw
+        own = () if draw is None else (draw,)
+        self._index, self._batch_shape = (*own, k) if model.num_outputs > 1 else own, model._aug_batch_shape
+        super().__init__(model, self._of(model.train_inputs[0], 2))
+        self.raw_inputs, self.targets = _raw_inputs(model), self._of(model.train_targets, 1)
+        self.probe = self.raw_inputs[:3]
+        self.outcome = read_outcome(model, k, model.num_outputs, draw=draw)
+
+    def _of(self, batch: torch.Tensor, n_own: int) -> torch.Tensor:
         """Select this part from a tensor whose last `n_own` dimensions are not those of the batch."""
         own = batch.shape[batch.ndim - n_own :]
-        return batch.expand(torch.Size([*self.model._aug_batch_shape, *own]))[self.index]
+        return batch.expand(torch.Size([*self._batch_shape, *own]))[self._index]
 
-    @property
-    def raw_inputs(self) -> torch.Tensor:
-        return raw_inputs_of(self.model)
+    def latent_gp(self) -> LatentGP:
+        if type(self.model).forward not in PLAIN_FORWARDS:
+            raise NoClosedForm("it has a `forward` of its own")
+        kernel, mean, Z = self.model.covar_module, self.model.mean_module, self.seen_inputs
+        if type(mean) not in (ZeroMean, ConstantMean):
+            raise NoClosedForm(f"the mean function {type(mean).__name__}")
+        level = float(self._of(mean.constant, 0)) if type(mean) is ConstantMean else 0.0
+        kernel, _ = KERNELS.convert(kernel[self._index] if tuple(kernel.batch_shape) else kernel, Z.shape[1])
+        posterior = exact_parts(kernel, Z, self.targets, level, self._site_noise())
+        predictive, own_inputs = NormalNoise(self.noise_var()), Inputs(default_names(Z.shape[1]), X=posterior.Z)
+        return LatentGP(posterior, predictive, own_inputs, y_center=level)
 
-    @property
-    def seen_inputs(self) -> torch.Tensor:
-        """The training inputs after the input transform, (n, p)."""
-        return self.of(self.model.train_inputs[0], 2)
-
-    @cached_property
-    def outcome(self) -> OutcomeMap:
-        transform = getattr(self.model, "outcome_transform", None)
-        return outcome_map_of(transform, self.k, self.model.num_outputs, draw=self.draw)
-
-    @property
-    def targets(self) -> torch.Tensor:
-        return self.of(self.model.train_targets, 1)
-
-    @property
-    def kernel(self) -> gpytorch.kernels.Kernel:
-        kernel = self.model.covar_module
-        return kernel[self.index] if tuple(kernel.batch_shape) else kernel
-
-    @property
-    def prior_mean(self) -> float:
-        """The mean function, if it is constant; raises `NoClosedForm` otherwise."""
-        mean = self.model.mean_module
-        if type(mean) is ZeroMean:
-            return 0.0
-        if type(mean) is ConstantMean:
-            return float(self.of(mean.constant, 0))
-        raise NoClosedForm(f"the mean function {type(mean).__name__}")
-
-    @property
-    def site_noise(self) -> torch.Tensor:
-        """Variance of the noise at each training point, (n,); raises `NoClosedForm` for other kinds of noise."""
+    def _site_noise(self) -> torch.Tensor:
+        """Return the variance of the noise at each training point, (n,)."""
         likelihood = self.model.likelihood
         if type(likelihood) is GaussianLikelihood:
-            return self.of(likelihood.noise, 1).expand(self.targets.shape)
+            return self._of(likelihood.noise, 1).expand(self.targets.shape)  # type: ignore[union-attr]
         if type(likelihood) is FixedNoiseGaussianLikelihood and likelihood.second_noise_covar is None:
-            return self.of(likelihood.noise, 1)
+            return self._of(likelihood.noise, 1)
         raise NoClosedForm(f"the likelihood {type(likelihood).__name__}")
 
     def noise_var(self) -> float:
         try:
             # Where the noise of each observation was given, BoTorch gives a new one their mean.
-            return float(self.site_noise.mean())
+            return float(self._site_noise().mean())
         except NoClosedForm:
             return super().noise_var()
 
@@ -226,45 +188,37 @@ class ExactPart(Part):
         return self.model._apply_noise(Z, self.model(Z), with_noise)
 
     def one(self, values: torch.Tensor) -> torch.Tensor:
-        return self.of(values, 1)
+        return self._of(values, 1)
 
 
-@dataclass(frozen=True)
 class VariationalPart(Part):
-    """One output of a `SingleTaskVariationalGP`, which keeps inducing points but no training data."""
+    """Output k of a `SingleTaskVariationalGP`, which keeps inducing points but no training data."""
 
-    model: Any
-    k: int = 0
-
-    raw_inputs = None
-    targets = None
-
-    @property
-    def seen_inputs(self) -> torch.Tensor:
-        """The inducing points, which are after the input transform, (m, p)."""
-        strategy = self.model.model.variational_strategy
+    def __init__(self, model: Any, k: int = 0):
+        strategy = model.model.variational_strategy
         points = getattr(strategy, "base_variational_strategy", strategy).inducing_points
-        return points[(0,) * (points.ndim - 2)]
+        super().__init__(model, points[(0,) * (points.ndim - 2)])
+        self.k, self.probe = k, self.seen_inputs[:3]
+        if self.inputs.steps:
+            try:
+                self.probe = self.inputs.transform.untransform(self.probe)
+            except NotImplementedError as error:
+                raise TypeError(
+                    f"This {type(model).__name__} does not keep its training inputs, and its input transform "
+                    f"({self.inputs.names}) cannot be undone. Transform the inputs before the model."
+                ) from error
+        self.outcome = read_outcome(model, k, model.num_outputs)
+        if type(model.likelihood) is BernoulliLikelihood:
+            self.mean_of = "the latent function"
 
-    @property
-    def probe(self) -> torch.Tensor:
-        if not self.inputs.steps:
-            return self.seen_inputs[:3]
-        try:
-            return self.inputs.transform.untransform(self.seen_inputs[:3])
-        except NotImplementedError as error:
-            raise TypeError(
-                f"This {type(self.model).__name__} does not keep its training inputs, and its input transform "
-                f"({self.inputs.names}) cannot be undone. Transform the inputs before the model."
-            ) from error
-
-    @cached_property
-    def outcome(self) -> OutcomeMap:
-        return outcome_map_of(getattr(self.model, "outcome_transform", None), self.k, self.model.num_outputs)
-
-    @property
-    def mean_of(self) -> str:
-        return "the latent function" if type(self.model.likelihood) is BernoulliLikelihood else "the target"
+    def latent_gp(self) -> LatentGP:
+        if self.model.num_outputs > 1:
+            return super().latent_gp()
+        model = read_gpytorch(self.model.model, likelihood=self.model.likelihood, derivatives="closed")
+        assert isinstance(model, LatentGP)
+        if isinstance(model, MeanGP) and model.mean is not None:
+            raise NoClosedForm("a mean function of the inputs")
+        return model
 
     def predictive(self, noise: float | None) -> Predictive:
         likelihood = self.model.likelihood
@@ -285,38 +239,16 @@ class VariationalPart(Part):
         return values if self.model.num_outputs == 1 else values[:, self.k]
 
 
-@dataclass(frozen=True)
 class TaskPart(Part):
     """One task of a `MultiTaskGP`; the features are the columns without that of the task."""
 
-    model: Any
-    task: int
-
-    @property
-    def _rows(self) -> torch.Tensor:
-        return raw_inputs_of(self.model)[:, self.model._task_feature].long() == self.task
-
-    @property
-    def raw_inputs(self) -> torch.Tensor:
-        raw, j = raw_inputs_of(self.model)[self._rows], self.model._task_feature
-        return torch.cat([raw[:, :j], raw[:, j + 1 :]], dim=1)
-
-    @property
-    def probe(self) -> torch.Tensor:
-        raw, j = raw_inputs_of(self.model)[:3], self.model._task_feature
-        return torch.cat([raw[:, :j], raw[:, j + 1 :]], dim=1)
-
-    @property
-    def seen_inputs(self) -> torch.Tensor:
-        return self.model.train_inputs[0]
-
-    @cached_property
-    def outcome(self) -> OutcomeMap:
-        return outcome_map_of(getattr(self.model, "outcome_transform", None), 0, 1, row=self._with_task(self.probe)[:1])
-
-    @property
-    def targets(self) -> torch.Tensor:
-        return self.model.train_targets[self._rows]
+    def __init__(self, model: Any, task: int):
+        super().__init__(model, model.train_inputs[0])
+        self.task = task
+        raw, j = _raw_inputs(model), model._task_feature
+        features, rows = torch.cat([raw[:, :j], raw[:, j + 1 :]], dim=1), raw[:, j].long() == task
+        self.raw_inputs, self.targets, self.probe = features[rows], model.train_targets[rows], features[:3]
+        self.outcome = read_outcome(model, 0, 1, row=self._with_task(self.probe)[:1])
 
     def prediction(self, X: torch.Tensor, *, with_noise: bool = False) -> Any:
         Z = self.model.transform_inputs(self._with_task(X))
@@ -327,10 +259,25 @@ class TaskPart(Part):
         return torch.cat([X[:, :j], torch.full_like(X[:, :1], self.task), X[:, j:]], dim=1)
 
 
-def raw_inputs_of(model: Any) -> torch.Tensor:
+def _raw_inputs(model: Any) -> torch.Tensor:
     """Return the training inputs of an exact model as the user gave them, (n, p); all of a batch have the same."""
     raw = model._original_train_inputs if model._has_transformed_inputs else model.train_inputs[0]
     return raw[(0,) * (raw.ndim - 2)].to(model.train_inputs[0])
+
+
+def _steps(transform: Any, chain: Any) -> list[Any]:
+    """List the parts of a chain in the order in which they act."""
+    if transform is None:
+        return []
+    if type(transform) is not chain:
+        return [transform]
+    return [part for step in transform.values() for part in _steps(step, chain)]
+
+
+def _select_draw(value: torch.Tensor, draw: int | None) -> np.ndarray:
+    """Select the coefficients of one draw, where each has its own."""
+    rows = as_array(value).reshape(-1, value.shape[-1])
+    return rows[0 if draw is None or len(rows) == 1 else draw]
 
 
 # By the class itself, not by what it inherits: a subclass may compute something else.
@@ -352,7 +299,8 @@ class InputMap(CoordinateMap):
     """
 
     def __init__(self, transform: Any, like: torch.Tensor, draw: int | None = None):
-        self.transform, self.like, self.draw = transform, like, draw
+        self.transform, self.draw = transform, draw
+        self._dtype, self._device = like.dtype, like.device
         self.steps = _steps(transform, inputs.ChainedInputTransform)
 
     @property
@@ -369,19 +317,24 @@ class InputMap(CoordinateMap):
     def is_coordinatewise(self) -> bool:
         return all(type(step) in COORDINATEWISE for step in self.steps)
 
-    def position(self, j: int) -> int:
-        """Return the column of the model's inputs that input j becomes, in a coordinatewise transform."""
-        return j
+    def position(self, j: int) -> int | None:
+        return j  # in a coordinatewise transform
 
     def column_map(self, n_inputs: int) -> Affine | None:
         """Return the transform as shifted, scaled and selected columns; None where it is more."""
-        total = Affine.scaling(0.0, 1.0, n_inputs)
-        for step in self.steps:
-            one = self._column_map_of(step, total.x_center.size)
-            if one is None:
-                return None
-            total = total.then(one)
-        return total
+        return compose_steps(self.steps, self._column_map_of, n_inputs)
+
+    def _column_map_of(self, step: Any, n_inputs: int) -> Affine | None:
+        if type(step) is inputs.FilterFeatures:
+            return Affine.selecting(as_array(step.feature_indices))
+        if type(step) not in AFFINE:
+            return None
+        columns = as_array(step.indices).astype(int) if hasattr(step, "indices") else np.arange(n_inputs)
+        center, scale = np.zeros(n_inputs), np.ones(n_inputs)
+        center[columns], scale[columns] = (_select_draw(v, self.draw) for v in (step.offset, step.coefficient))
+        if step.reverse:  # x -> scale x + center
+            center, scale = -center / scale, 1.0 / scale
+        return Affine.scaling(center, scale, n_inputs)
 
     def tensor(self, X: torch.Tensor) -> torch.Tensor:
         """Transform inputs to those of the model, differentiably."""
@@ -397,48 +350,29 @@ class InputMap(CoordinateMap):
             return as_array(self.tensor(self._read(X)))
 
     def slopes(self, X: np.ndarray) -> np.ndarray:
-        """Differentiate a coordinatewise transform, dz_j / dx_j, (n, p)."""
-        with differentiating():
+        with enable_gradients():
             x = self._read(X).requires_grad_()
             (slopes,) = torch.autograd.grad(self.tensor(x).sum(), x)
         return as_array(slopes)
 
     def _read(self, X: np.ndarray) -> torch.Tensor:
-        return torch.tensor(X, dtype=self.like.dtype, device=self.like.device)
-
-    def _column_map_of(self, step: Any, n_inputs: int) -> Affine | None:
-        if type(step) is inputs.FilterFeatures:
-            return Affine.selecting(as_array(step.feature_indices))
-        if type(step) not in AFFINE:
-            return None
-        columns = as_array(step.indices).astype(int) if hasattr(step, "indices") else np.arange(n_inputs)
-        center, scale = np.zeros(n_inputs), np.ones(n_inputs)
-        center[columns], scale[columns] = (self._one(v, columns.size) for v in (step.offset, step.coefficient))
-        if step.reverse:  # x -> scale x + center
-            center, scale = -center / scale, 1.0 / scale
-        return Affine.scaling(center, scale, n_inputs)
-
-    def _one(self, value: torch.Tensor, size: int) -> np.ndarray:
-        """Select the coefficients of this part from those of a batch."""
-        rows = as_array(value).reshape(-1, value.shape[-1])
-        row = rows[0] if self.draw is None or len(rows) == 1 else rows[self.draw]
-        return np.broadcast_to(row, size)
+        return torch.tensor(X, dtype=self._dtype, device=self._device)
 
 
 @dataclass(frozen=True)
 class OutcomeMap:
-    """The map from the model's function f to the user's target, or to a function of it: center + scale f.
+    """The map from the model's function f to the user's target: center + scale f.
 
-    Parameters
-    ----------
-    center, scale : float
-    of : str or None
-        The name of the function of the target; None for the target itself.
+    It may be one to a function of the target, whose name is then `of`.
     """
 
     center: float = 0.0
     scale: float = 1.0
     of: str | None = None
+
+    def then(self, after: OutcomeMap) -> OutcomeMap:
+        """Return this map followed by another."""
+        return OutcomeMap(after.center + after.scale * self.center, after.scale * self.scale, after.of or self.of)
 
 
 # Functions of the target by name; all are monotone, so that the KL divergence is that of the target itself.
@@ -449,8 +383,8 @@ MONOTONE: dict[Any, str] = {
 }
 
 
-def outcome_map_of(
-    transform: Any, k: int, n_outputs: int, *, draw: int | None = None, row: torch.Tensor | None = None
+def read_outcome(
+    model: Any, k: int, n_outputs: int, *, draw: int | None = None, row: torch.Tensor | None = None
 ) -> OutcomeMap:
     """Read the outcome transform of a model for output k.
 
@@ -458,9 +392,9 @@ def outcome_map_of(
     between tasks are taken at `row`, an input (1, p) that has the task.
     """
     center, scale = 0.0, 1.0
-    for step in reversed(_steps(transform, outcomes.ChainedOutcomeTransform)):
+    for step in reversed(_steps(getattr(model, "outcome_transform", None), outcomes.ChainedOutcomeTransform)):
         if type(step) is outcomes.Standardize:
-            mean, sd = (_one_output(v, k, draw) for v in (step.means, step.stdvs))
+            mean, sd = (float(_select_draw(v, draw)[k]) for v in (step.means, step.stdvs))
             center, scale = mean + sd * center, sd * scale
         elif type(step) is outcomes.StratifiedStandardize and row is not None:
             mean, sd, _ = step._get_per_input_means_stdvs(row, include_stdvs_sq=False)
@@ -469,22 +403,8 @@ def outcome_map_of(
             raise TypeError(
                 f"The outcome transform {type(step).__name__} is not known here: known are Standardize, "
                 f"{', '.join(kind.__name__ for kind in MONOTONE)} and chains of these. Pass a function instead, such "
-                'as `as_reference(lambda X: (mean, var), family="gaussian", X_train=X)`.'
+                f"as {AS_FUNCTION}."
             )
         elif step._outputs is None or k in [output % n_outputs for output in step._outputs]:
             return OutcomeMap(center, scale, MONOTONE[type(step)])
     return OutcomeMap(center, scale)
-
-
-def _one_output(value: torch.Tensor, k: int, draw: int | None) -> float:
-    rows = as_array(value).reshape(-1, value.shape[-1])
-    return float(rows[0 if draw is None or len(rows) == 1 else draw, k])
-
-
-def _steps(transform: Any, chain: Any) -> list[Any]:
-    """List the parts of a chain in the order in which they act."""
-    if transform is None:
-        return []
-    if type(transform) is not chain:
-        return [transform]
-    return [part for step in transform.values() for part in _steps(step, chain)]

@@ -20,20 +20,19 @@ from gpytorch.likelihoods import (
     GaussianLikelihood,
     StudentTLikelihood,
 )
-from gpytorch.variational import UnwhitenedVariationalStrategy, VariationalStrategy
 
 from gpsift._utils.linalg import add_diagonal, jittered_cholesky
-from gpsift.adapters.gpytorch.prior import Mean, exact_computations, private_copy, read_prior
-from gpsift.adapters.kernels import NoClosedForm, number
+from gpsift.adapters.gpytorch.prior import WHITENED, Mean, exact_computations, private_copy, read_prior
+from gpsift.adapters.kernels import number
 from gpsift.adapters.posteriors import variational_posterior
 from gpsift.adapters.predictions import gradient_error
-from gpsift.adapters.reading import LikelihoodReader, Options, closed_form_or_none, read_inputs
-from gpsift.adapters.torch_autograd import as_array, differentiating, torch_model
+from gpsift.adapters.reading import AS_FUNCTION, LikelihoodReader, Options, closed_form_or_none, read_inputs
+from gpsift.adapters.torch_autograd import as_array, enable_gradients, torch_model
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Probit, StudentT
 from gpsift.reference.base import MissingCapability, PlacedPosterior, Reference
 from gpsift.reference.finite_differences import GradedResponse
-from gpsift.reference.inputs import Inputs, Points
+from gpsift.reference.inputs import Points
 from gpsift.reference.posterior import Posterior, exact_posterior
 from gpsift.reference.response import LatentGP, LatentGPResponse
 
@@ -75,20 +74,19 @@ def reference_of(
     -------
     Reference
     """
-    options = Options(output, noise, derivatives, X_train, feature_names, likelihood).checked(Derivatives)
+    options = Options(output, noise, derivatives, X_train, feature_names, likelihood).check(Derivatives)
     if isinstance(model, gpytorch.models.IndependentModelList):
         model = _one_of(model, output)
     elif output is not None:
         raise ValueError(f"`output` chooses from a list of models; a {type(model).__name__} is one.")
-    with differentiating():
+    with enable_gradients():
         if isinstance(model, gpytorch.models.ExactGP):
             return _exact(model, options)
         if isinstance(model, gpytorch.models.ApproximateGP):
             return _approximate(model, options)
     raise TypeError(
         f"{type(model).__name__} is not a Gaussian process of GPyTorch that is known here. Known are ExactGP, "
-        "ApproximateGP and IndependentModelList. For other models pass a function, such as `as_reference(lambda X: "
-        '(mean, var), family="gaussian", X_train=X)`.'
+        f"ApproximateGP and IndependentModelList. For other models pass a function, such as {AS_FUNCTION}."
     )
 
 
@@ -118,8 +116,9 @@ def _exact(model: gpytorch.models.ExactGP, options: Options) -> Reference:
         raise ValueError(f"The targets of this {type(model).__name__} have missing values. Fit it without those rows.")
     twin = private_copy(model)
     (Z,), y = twin.train_inputs, twin.train_targets
-    shared = LIKELIHOODS.read(twin.likelihood, options.noise).fields(_inputs(Z, options, as_array(Z)))
-    prior = _closed_prior(twin, Z, options)
+    inputs = read_inputs(Z.shape[1], as_array(Z), names=options.feature_names, given=options.X_train)
+    shared = LIKELIHOODS.read(twin.likelihood, options.noise).fields(inputs)
+    prior = closed_form_or_none(lambda: read_prior(twin, Z), twin, options.derivatives)
     if prior is None:
         return _automatic(twin, Z, shared, options)
     kernel, mean = prior
@@ -131,13 +130,8 @@ def _exact(model: gpytorch.models.ExactGP, options: Options) -> Reference:
 def _several(model: Any) -> TypeError:
     return TypeError(
         f"This {type(model).__name__} is a batch of models or has several tasks, and each has a ranking of its own. "
-        "Fit one model for each, or pass a function of X that predicts one of them: `as_reference(lambda X: (mean, "
-        'var), family="gaussian", X_train=X)`.'
+        f"Fit one model for each, or pass a function of X that predicts one of them: {AS_FUNCTION}."
     )
-
-
-def _inputs(Z: torch.Tensor, options: Options, known: np.ndarray | None) -> Inputs:
-    return read_inputs(Z.shape[-1], known, names=options.feature_names, given=options.X_train)
 
 
 LIKELIHOODS = LikelihoodReader(
@@ -158,18 +152,6 @@ LIKELIHOODS = LikelihoodReader(
 )
 
 
-def _closed_prior(model: Any, Z: torch.Tensor, options: Options) -> tuple[Kernel, Mean] | None:
-    """Return our kernel of the prior, and its mean; None where torch is to differentiate."""
-
-    def read() -> tuple[Kernel, Mean]:
-        strategy = getattr(model, "variational_strategy", None)
-        if strategy is not None and type(strategy) not in WHITENED:
-            raise NoClosedForm(type(strategy).__name__)
-        return read_prior(model, Z)
-
-    return closed_form_or_none(read, model, options.derivatives)
-
-
 def _approximate(model: gpytorch.models.ApproximateGP, options: Options) -> Reference:
     likelihood = getattr(model, "likelihood", None) if options.likelihood is None else options.likelihood
     if likelihood is None:
@@ -184,8 +166,9 @@ def _approximate(model: gpytorch.models.ApproximateGP, options: Options) -> Refe
         raise _several(model)
     twin, likelihood = private_copy(model), private_copy(likelihood)
     Z = twin.variational_strategy.inducing_points
-    shared = LIKELIHOODS.read(likelihood, options.noise).fields(_inputs(Z, options, None))
-    prior = _closed_prior(twin, Z, options)
+    inputs = read_inputs(Z.shape[1], None, names=options.feature_names, given=options.X_train)
+    shared = LIKELIHOODS.read(likelihood, options.noise).fields(inputs)
+    prior = closed_form_or_none(lambda: read_prior(twin, Z), twin, options.derivatives)
     if prior is None:
         return _automatic(twin, Z, shared, options)
     kernel, mean = prior
@@ -229,24 +212,8 @@ def _automatic(model: Any, Z: torch.Tensor, shared: dict[str, Any], options: Opt
     return reference.by_differences()
 
 
-# Strategies with a closed form, and whether their inducing values are whitened.
-WHITENED = {VariationalStrategy: True, UnwhitenedVariationalStrategy: False}
-
-
 def exact_parts(kernel: Kernel, Z: Any, y: Any, prior_mean: Any, noise_var: Any) -> Posterior:
-    """Return the latent posterior of an exact model, in double precision on the CPU.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    Z : tensor (n, p)
-        Training inputs.
-    y : tensor (n,)
-        Training targets.
-    prior_mean : array (n,) or float
-        The mean function at Z.
-    noise_var : tensor (n,) or of one element
-    """
+    """Return the latent posterior of an exact model from tensors, in double precision on the CPU."""
     y = as_array(y)
     noise = np.broadcast_to(as_array(noise_var).ravel(), y.shape).copy()
     return exact_posterior(kernel, as_array(Z), y - prior_mean, noise)[0]
@@ -259,16 +226,12 @@ def variational_parts(kernel: Kernel, strategy: Any, prior_mean: Any) -> tuple[P
     L, _ = jittered_cholesky(add_diagonal(kernel.between(Z, Z).K, jitter))
     is_whitened = WHITENED[type(strategy)]
     m = as_array(q.mean) if is_whitened else as_array(q.mean) - prior_mean
-    is_normal = isinstance(q, gpytorch.distributions.MultivariateNormal)  # otherwise the values are known
-    root = _symmetric_root(as_array(q.covariance_matrix)) if is_normal else None
+    root = None
+    if isinstance(q, gpytorch.distributions.MultivariateNormal):  # otherwise the values are known
+        values, vectors = np.linalg.eigh(as_array(q.covariance_matrix))  # which may be singular
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
     posterior = variational_posterior(kernel, Z, L, m, root, is_whitened=is_whitened)
     return posterior, jitter if is_whitened else 0.0
-
-
-def _symmetric_root(S: np.ndarray) -> np.ndarray:
-    """Return R with R R^T = S, which may be singular."""
-    values, vectors = np.linalg.eigh(S)
-    return vectors * np.sqrt(np.maximum(values, 0.0))
 
 
 def closed_form(posterior: Posterior, mean: Mean, *, extra_var: float = 0.0, **shared: Any) -> LatentGP:
@@ -328,23 +291,22 @@ class MeanGPResponse(LatentGPResponse):
         return by_mean + (0.0 if self.mean is None else self.mean.gradients()[0]), by_var
 
     def hessians(self) -> tuple[np.ndarray, np.ndarray]:
-        if self.mean is not None:
-            raise MissingCapability(
-                "Second derivatives of a model whose mean function varies with the inputs are not offered. Fit it "
-                "with a constant mean."
-            )
+        self._refuse_varying_mean("Second derivatives", "are not offered")
         return super().hessians()
 
     def mean_hessian(self) -> np.ndarray:
-        return super().mean_hessian() if self.mean is None else self.hessians()[0]
+        self._refuse_varying_mean("Second derivatives", "are not offered")
+        return super().mean_hessian()
 
     def placed_posterior(self) -> PlacedPosterior:
+        self._refuse_varying_mean("The posterior", "is not offered as support points, weights and a matrix")
+        return super().placed_posterior()
+
+    def _refuse_varying_mean(self, what: str, verb: str) -> None:
         if self.mean is not None:
             raise MissingCapability(
-                "The posterior of a model whose mean function varies with the inputs is not offered as support "
-                "points, weights and a matrix. Fit it with a constant mean."
+                f"{what} of a model whose mean function varies with the inputs {verb}. Fit it with a constant mean."
             )
-        return super().placed_posterior()
 
     def step(self, j: int, delta: float) -> tuple[np.ndarray, np.ndarray]:
         by_mean, by_var = super().step(j, delta)

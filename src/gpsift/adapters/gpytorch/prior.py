@@ -13,13 +13,13 @@ import numpy as np
 import torch
 from gpytorch import kernels as gpt
 from gpytorch.lazy import LazyEvaluatedKernelTensor
+from gpytorch.variational import UnwhitenedVariationalStrategy, VariationalStrategy
 from linear_operator.operators import SumLinearOperator
 
 from gpsift._utils.arrays import to_numpy
 from gpsift.adapters.kernels import (
     Columns,
     KernelReader,
-    Leaf,
     NoClosedForm,
     ProductOf,
     SumOf,
@@ -31,7 +31,7 @@ from gpsift.adapters.kernels import (
     radial,
     scale_term,
 )
-from gpsift.adapters.torch_autograd import as_array, differentiating, torch_model
+from gpsift.adapters.torch_autograd import as_array, enable_gradients, torch_model
 from gpsift.kernels import Kernel, RationalQuadratic, SquaredExponential, Sum
 from gpsift.likelihoods import distributions as families
 from gpsift.reference.finite_differences import GradedResponse
@@ -129,17 +129,24 @@ class Mean:
         return GradedResponse(model, X, scale)
 
 
+# Strategies with a closed form, and whether their inducing values are whitened.
+WHITENED = {VariationalStrategy: True, UnwhitenedVariationalStrategy: False}
+
+
 def read_prior(model: Any, Z: torch.Tensor) -> tuple[Kernel, Mean]:
     """Return our kernel of a model's prior, and its mean function; raises `NoClosedForm` where there is none.
 
     The parts of `forward` are found in the distribution that it returns: a covariance that is not yet evaluated has its
     kernel and its inputs. These must be the very tensor that `forward` was given, without scaling or a network between.
     """
+    strategy = getattr(model, "variational_strategy", None)
+    if strategy is not None and type(strategy) not in WHITENED:
+        raise NoClosedForm(type(strategy).__name__)
     for kind in (gpytorch.models.ExactGP, gpytorch.models.ApproximateGP):
         if isinstance(model, kind) and type(model).__call__ is not kind.__call__:
             raise NoClosedForm(f"{type(model).__name__}.__call__")
     x = Z.detach().clone().requires_grad_(True)
-    with differentiating(), exact_computations():
+    with enable_gradients(), exact_computations():
         prior = model.forward(x)
     kernels = _kernels_at(prior.lazy_covariance_matrix, x)
     terms = [KERNELS.convert(kernel, Z.shape[-1])[0] for kernel in kernels]
@@ -198,8 +205,8 @@ KERNELS = _Kernels(
         gpt.RBFKernel: radial(SquaredExponential, lengthscale="lengthscale"),
         gpt.MaternKernel: matern(lengthscale="lengthscale"),
         gpt.RQKernel: radial(RationalQuadratic, lengthscale="lengthscale", shape="alpha"),
-        gpt.LinearKernel: Leaf(linear, variance="variance"),
-        gpt.ConstantKernel: Leaf(constant, variance="constant"),
+        gpt.LinearKernel: linear(variance="variance"),
+        gpt.ConstantKernel: constant(variance="constant"),
     },
     value=as_array,
     columns=_columns,

@@ -27,14 +27,13 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScale
 from gpsift.adapters.kernels import (
     Columns,
     KernelReader,
-    Leaf,
     NoClosedForm,
     ProductOf,
     SumOf,
     Term,
     constant,
     factor_of,
-    linear,
+    linear_term,
     matern,
     number,
     radial,
@@ -47,6 +46,7 @@ from gpsift.adapters.reading import (
     Observed,
     Options,
     closed_form_or_none,
+    compose_steps,
     output_index,
     read_inputs,
     read_only,
@@ -99,9 +99,8 @@ def reference_of(
     -------
     Reference
     """
-    return _read(
-        model, Options(output, noise, derivatives, X_train, feature_names).checked(Derivatives, "predict", "alpha")
-    )
+    options = Options(output, noise, derivatives, X_train, feature_names)
+    return _read(model, options.check(Derivatives, "predict", "alpha"))
 
 
 def _read(model: Any, options: Options) -> Reference | Ensemble:
@@ -143,14 +142,15 @@ def _support(model: Any) -> np.ndarray:
     return read_only(model.X_train_)
 
 
-def _closed_form(model: Any, n_features: int, options: Options) -> tuple[Kernel, float] | None:
-    """Return our kernel and the white noise; None where differences are to be taken."""
+def _read_kernel(model: Any, n_features: int, options: Options) -> tuple[Kernel | None, float]:
+    """Return our kernel, None where differences are to be taken, and the variance of the white noise."""
 
     def read() -> tuple[Kernel, float]:
         kernel, white_var = KERNELS.convert(model.kernel_, n_features, name=str(model.kernel_))
         return kernel.for_features(n_features), white_var
 
-    return closed_form_or_none(read, model, options.derivatives, "finite differences")
+    closed = closed_form_or_none(read, model, options.derivatives, "finite differences")
+    return (None, KERNELS.white_var(model.kernel_)) if closed is None else closed
 
 
 def _regressor(model: GaussianProcessRegressor, options: Options) -> Reference:
@@ -158,64 +158,53 @@ def _regressor(model: GaussianProcessRegressor, options: Options) -> Reference:
     k = output_index(model, options.output, 1 if model.alpha_.ndim == 1 else model.alpha_.shape[1])
     Z = _support(model)
     y_center, y_scale = (float(np.ravel(v)[k]) for v in (model._y_train_mean, model._y_train_std))
-    closed = _closed_form(model, Z.shape[1], options)
-    white = KERNELS.white_var(model.kernel_) if closed is None else closed[1]
-    noise_var = _noise_var(model, options.noise, white, y_scale)
+    kernel, white_var = _read_kernel(model, Z.shape[1], options)
+    noise, alpha = options.noise, float(np.mean(model.alpha))
+    if noise in (None, "predict", "alpha"):
+        noise_var = (white_var + alpha if noise == "alpha" else white_var) * y_scale**2
+    else:
+        noise_var = float(noise)
+    notices: tuple[str, ...] = ()
+    if noise_var == 0.0 and noise is None:
+        notices = (
+            f"The kernel of this {type(model).__name__} has no WhiteKernel, so its predictions of new observations "
+            "hold no noise, and near the training points, where they are all but certain, KL scores are huge. If "
+            f"`alpha` is the noise (a variance of {alpha * y_scale**2:.3g} in squared units of the target), pass "
+            'noise="alpha"; if it is known otherwise, noise=<variance>; noise="predict" keeps predictions as they are.',
+        )
     shared: dict[str, Any] = {
         "inputs": _inputs(model, options, Z),
         "predictive": NormalNoise(noise_var),
-        "notices": (_no_noise(model, y_scale),) if noise_var == 0.0 and options.noise is None else (),
+        "notices": notices,
     }
-    if closed is None:
+    if kernel is None:
         return LibraryModel(
-            predict=partial(_regressor_moments, model, k, white * y_scale**2),
+            predict=partial(_regressor_moments, model, k, white_var * y_scale**2),
             predict_mean=partial(_regressor_mean, model, k),
             what="predict",
             **shared,
         )
     posterior = Posterior(
-        kernel=closed[0],
+        kernel=kernel,
         Z=Z,
         weights=np.ascontiguousarray(model.alpha_.reshape(len(Z), -1)[:, k]),
         factors=(TriangularFactor(np.ascontiguousarray(model.L_)),),
-        site_var=np.broadcast_to(np.asarray(model.alpha, dtype=float) + white, len(Z)).copy(),
+        site_var=np.broadcast_to(np.asarray(model.alpha, dtype=float) + white_var, len(Z)).copy(),
     )
     return LatentGP(posterior=posterior, y_center=y_center, y_scale=y_scale, **shared)
-
-
-def _noise_var(model: GaussianProcessRegressor, noise: str | float | None, white: float, y_scale: float) -> float:
-    """Return the variance of the noise of a new observation, in squared units of the target."""
-    if noise is None or noise == "predict":
-        return white * y_scale**2
-    if noise == "alpha":
-        return (white + float(np.mean(model.alpha))) * y_scale**2
-    return float(noise)
-
-
-def _no_noise(model: GaussianProcessRegressor, y_scale: float) -> str:
-    alpha = float(np.mean(model.alpha)) * y_scale**2
-    return (
-        f"The kernel of this {type(model).__name__} has no WhiteKernel, so its predictions of new observations hold no "
-        "noise, and near the training points, where they are all but certain, KL scores are huge. If `alpha` is the "
-        f'noise (a variance of {alpha:.3g} in squared units of the target), pass noise="alpha"; if it is known '
-        'otherwise, noise=<variance>; noise="predict" keeps predictions as they are.'
-    )
 
 
 def _regressor_moments(
     model: GaussianProcessRegressor, k: int, white_var: float, X: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Predict mean and variance of target k without white noise."""
-    mean, std = model.predict(with_fitted_names(model, X), return_std=True)
-    return _one_target(mean, k), latent_var_of(_one_target(std, k) ** 2, white_var)
+    predicted = model.predict(name_columns(model, X), return_std=True)
+    mean, std = (values.reshape(len(X), -1)[:, k] for values in predicted)
+    return mean, latent_var_of(std**2, white_var)
 
 
 def _regressor_mean(model: GaussianProcessRegressor, k: int, X: np.ndarray) -> np.ndarray:
-    return _one_target(model.predict(with_fitted_names(model, X)), k)
-
-
-def _one_target(values: np.ndarray, k: int) -> np.ndarray:
-    return values if values.ndim == 1 else values[:, k]
+    return model.predict(name_columns(model, X)).reshape(len(X), -1)[:, k]
 
 
 def _classifier(model: GaussianProcessClassifier, options: Options) -> Reference:
@@ -246,10 +235,10 @@ def _one_vs_rest(model: OneVsRestClassifier, options: Options, around: Any = Non
             f"A {type(model).__name__} of several labels at once has no single ranking. Rank each of its `estimators_`."
         )
     parts = [getattr(part, "base_estimator_", part) for part in model.estimators_]
-    strange = [type(part).__name__ for part in parts if not hasattr(part, "W_sr_")]
-    if strange:
+    others = [type(part).__name__ for part in parts if not hasattr(part, "W_sr_")]
+    if others:
         raise TypeError(
-            f"The estimators of this {type(model).__name__} are no Gaussian processes but {strange[0]}. Pass a "
+            f"The estimators of this {type(model).__name__} are no Gaussian processes but {others[0]}. Pass a "
             'function, such as `as_reference(model.predict_proba, family="categorical", X_train=X)`.'
         )
     members: tuple[Any, ...] = tuple(_two_classes(part, options, around) for part in parts)
@@ -276,18 +265,17 @@ def _two_classes(model: Any, options: Options, around: Any) -> LatentGP | Librar
     """Read Laplace's approximation of two classes with a logistic link (Rasmussen & Williams 2006, Algorithm 3.2)."""
     Z = _support(model)
     inputs = _inputs(around, options, Z)
-    closed = _closed_form(model, Z.shape[1], options)
-    if closed is None:
-        predictive = Observed(Logit(), KERNELS.white_var(model.kernel_))
+    kernel, white_var = _read_kernel(model, Z.shape[1], options)
+    predictive = Observed(Logit(), white_var)
+    if kernel is None:
         return LibraryModel(
-            predict=partial(_classifier_moments, model, predictive.white_var),
+            predict=partial(_classifier_moments, model, white_var),
             predict_mean=partial(_classifier_mean, model),
             inputs=inputs,
             predictive=predictive,
             what="the latent mean and variance",
             mean_of="the latent function",
         )
-    kernel, white = closed
     precision = model.W_sr_**2
     usable = np.all(precision * kernel.diag(Z) > LEAST_PRECISION)
     posterior = Posterior(
@@ -295,9 +283,9 @@ def _two_classes(model: Any, options: Options, around: Any) -> LatentGP | Librar
         Z=Z,
         weights=model.y_train_ - model.pi_,
         factors=(TriangularFactor(np.ascontiguousarray(model.L_), model.W_sr_),),
-        site_var=1.0 / precision + white if usable else None,
+        site_var=1.0 / precision + white_var if usable else None,
     )
-    return LatentGP(posterior, Observed(Logit(), white), inputs, mean_of="the latent function")
+    return LatentGP(posterior, predictive, inputs, mean_of="the latent function")
 
 
 def _classifier_moments(model: Any, white_var: float, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -326,7 +314,7 @@ def _pipeline(model: Pipeline, options: Options) -> Reference | Ensemble:
     known = getattr(first, "feature_names_in_", None)
     n_features = first.n_features_in_ if steps else inner.inputs.n_features
     transform = partial(apply_steps, steps)
-    column_map = column_map_of(steps, n_features)
+    column_map = compose_steps(steps, _map_of_step, n_features)
     seen = inner.inputs.X
     kept = None if column_map is None or seen is None else column_map.inverse(seen, n_features)
     inputs = read_inputs(n_features, kept, names=options.feature_names, known_names=known, given=options.X_train)
@@ -356,7 +344,7 @@ def _power(reader: KernelReader, kernel: sk.Exponentiation, columns: Columns) ->
 
 
 def _dot_product(reader: KernelReader, kernel: sk.DotProduct, columns: Columns) -> list[Term]:
-    return [Constant(number(reader.value(kernel.sigma_0)) ** 2), linear(columns, np.array(1.0))]
+    return [Constant(number(reader.value(kernel.sigma_0)) ** 2), linear_term(columns)]
 
 
 KERNELS = KernelReader(
@@ -364,8 +352,8 @@ KERNELS = KernelReader(
         sk.Sum: SumOf("k1", "k2"),
         sk.Product: ProductOf("k1", "k2"),
         sk.Exponentiation: _power,
-        sk.ConstantKernel: Leaf(constant, variance="constant_value"),
-        sk.WhiteKernel: Leaf(white, variance="noise_level"),
+        sk.ConstantKernel: constant(variance="constant_value"),
+        sk.WhiteKernel: white(variance="noise_level"),
         sk.RBF: radial(SquaredExponential, lengthscale="length_scale"),
         sk.Matern: matern(lengthscale="length_scale"),
         sk.RationalQuadratic: radial(RationalQuadratic, lengthscale="length_scale", shape="alpha"),
@@ -379,14 +367,20 @@ def active_steps(pipeline: Pipeline) -> list[Any]:
     return [step for _, step in pipeline.steps if not _passes_through(step)]
 
 
+def _passes_through(step: Any) -> bool:
+    # A ColumnTransformer replaces the word by a function that does nothing.
+    does_nothing = type(step) is FunctionTransformer and step.func is None
+    return step is None or does_nothing or (isinstance(step, str) and step == "passthrough")
+
+
 def apply_steps(steps: Sequence[Any], X: np.ndarray) -> np.ndarray:
     """Transform X by the steps, one after another."""
     for k, step in enumerate(steps):
-        X = step.transform(with_fitted_names(step, X) if k == 0 else X)
+        X = step.transform(name_columns(step, X) if k == 0 else X)
     return np.asarray(X, dtype=float)
 
 
-def with_fitted_names(model: Any, X: np.ndarray) -> Any:
+def name_columns(model: Any, X: np.ndarray) -> Any:
     """Give X the names of columns that a model was fitted with, without which scikit-learn warns."""
     names = getattr(model, "feature_names_in_", None)
     if names is None:
@@ -396,24 +390,26 @@ def with_fitted_names(model: Any, X: np.ndarray) -> Any:
     return pd.DataFrame(X, columns=names)
 
 
-def column_map_of(steps: Sequence[Any], n_inputs: int) -> Affine | None:
-    """Compose the steps, where all of them shift, scale and select columns; None otherwise."""
-    total = Affine.scaling(0.0, 1.0, n_inputs)
-    for step in steps:
-        one = _map_of_step(step, total.x_center.size)
-        if one is None:
-            return None
-        total = total.then(one)
-    return total
+# (center, scale) of x -> (x - center) / scale. MinMaxScaler computes x scale_ + min_.
+SCALERS: dict[type, Any] = {
+    StandardScaler: lambda step: (step.mean_ if step.with_mean else 0.0, step.scale_ if step.with_std else 1.0),
+    MinMaxScaler: lambda step: (-step.min_ / step.scale_, 1.0 / step.scale_),
+    MaxAbsScaler: lambda step: (0.0, step.scale_),
+    RobustScaler: lambda step: (
+        step.center_ if step.with_centering else 0.0,
+        step.scale_ if step.with_scaling else 1.0,
+    ),
+}
 
 
 def _map_of_step(step: Any, n_inputs: int) -> Affine | None:
+    """Read a transformer that shifts, scales and selects columns; None for others."""
     if _passes_through(step):
         return Affine.scaling(0.0, 1.0, n_inputs)
     if isinstance(step, Pipeline):
-        return column_map_of(active_steps(step), n_inputs)
+        return compose_steps(active_steps(step), _map_of_step, n_inputs)
     if isinstance(step, ColumnTransformer):
-        return _map_of_column_transformer(step, n_inputs)
+        return _map_of_column_transformer(step)
     if isinstance(step, SelectorMixin):
         return Affine.selecting(step.get_support(indices=True))
     if type(step) not in SCALERS or getattr(step, "clip", False):
@@ -422,34 +418,15 @@ def _map_of_step(step: Any, n_inputs: int) -> Affine | None:
     return Affine.scaling(center, scale, n_inputs)
 
 
-def _passes_through(step: Any) -> bool:
-    # A ColumnTransformer replaces the word by a function that does nothing.
-    does_nothing = type(step) is FunctionTransformer and step.func is None
-    return step is None or does_nothing or (isinstance(step, str) and step == "passthrough")
-
-
-def _or(value: Any, default: float) -> Any:
-    return default if value is None else value
-
-
-# (center, scale) of x -> (x - center) / scale. MinMaxScaler computes x scale_ + min_.
-SCALERS: dict[type, Any] = {
-    StandardScaler: lambda step: (step.mean_ if step.with_mean else 0.0, _or(step.scale_, 1.0)),
-    MinMaxScaler: lambda step: (-step.min_ / step.scale_, 1.0 / step.scale_),
-    MaxAbsScaler: lambda step: (0.0, step.scale_),
-    RobustScaler: lambda step: (_or(step.center_, 0.0), _or(step.scale_, 1.0)),
-}
-
-
-def _map_of_column_transformer(step: ColumnTransformer, n_inputs: int) -> Affine | None:
+def _map_of_column_transformer(step: ColumnTransformer) -> Affine | None:
     if step.transformer_weights:
         return None
     parts = []
-    for _, transformer, chosen in step.transformers_:
-        columns = _column_indices(step, chosen, n_inputs)
-        if columns.size == 0 or (isinstance(transformer, str) and transformer == "drop"):
+    for name, transformer, _ in step.transformers_:
+        columns = step._transformer_to_input_indices[name]
+        if len(columns) == 0 or (isinstance(transformer, str) and transformer == "drop"):
             continue
-        part = _map_of_step(transformer, columns.size)
+        part = _map_of_step(transformer, len(columns))
         if part is None:
             return None
         parts.append(Affine.selecting(columns).then(part))
@@ -460,21 +437,3 @@ def _map_of_column_transformer(step: ColumnTransformer, n_inputs: int) -> Affine
     )
     is_unique = np.unique(columns).size == columns.size
     return Affine(center, scale, columns=columns) if is_unique else None
-
-
-def _column_indices(step: ColumnTransformer, chosen: Any, n_inputs: int) -> np.ndarray:
-    """List the columns that a part of a ColumnTransformer was given by index, name, slice or mask."""
-    names = getattr(step, "feature_names_in_", None)
-    index = {} if names is None else {name: j for j, name in enumerate(names)}
-    if isinstance(chosen, slice):
-        if isinstance(chosen.start, str) or isinstance(chosen.stop, str):
-            start = None if chosen.start is None else index[chosen.start]
-            stop = None if chosen.stop is None else index[chosen.stop] + 1  # labels are included, as in pandas
-            chosen = slice(start, stop, chosen.step)
-        return np.arange(n_inputs)[chosen]
-    listed = np.atleast_1d(np.asarray(chosen))
-    if listed.size == 0:
-        return np.empty(0, dtype=int)
-    if listed.dtype.kind in "UO":
-        return np.array([index[name] for name in listed])
-    return np.arange(n_inputs)[listed]

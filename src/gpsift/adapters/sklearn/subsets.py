@@ -115,17 +115,13 @@ def _with_vectors(kernel: sk.Kernel, change_values: Change, change_bounds: Chang
             parameters[name] = _with_vectors(value, change_values, change_bounds)
     if isinstance(kernel, sk.CompoundKernel):
         parameters["kernels"] = [_with_vectors(part, change_values, change_bounds) for part in kernel.kernels]
-    own = (
-        () if isinstance(kernel, sk.KernelOperator | sk.Exponentiation | sk.CompoundKernel) else kernel.hyperparameters
-    )
-    for hyperparameter in own:
-        if hyperparameter.n_elements > 1:
-            values = change_values(np.asarray(parameters[hyperparameter.name], dtype=float))
-            parameters[hyperparameter.name] = values if values.size > 1 else float(values[0])
-            bounds = np.asarray(
-                parameters.get(f"{hyperparameter.name}_bounds")
-            )  # a pair, one for each value, or "fixed"
-            if bounds.ndim == 2 and len(bounds) > 1:
-                bounds = change_bounds(bounds)
-                parameters[f"{hyperparameter.name}_bounds"] = bounds if values.size > 1 else tuple(bounds[0])
+    if isinstance(kernel, sk.KernelOperator | sk.Exponentiation | sk.CompoundKernel):
+        return type(kernel)(**parameters)
+    for name in (own.name for own in kernel.hyperparameters if own.n_elements > 1):
+        values = change_values(np.asarray(parameters[name], dtype=float))
+        parameters[name] = values if values.size > 1 else float(values[0])
+        bounds = np.asarray(parameters.get(f"{name}_bounds"))  # a pair, one for each value, or "fixed"
+        if bounds.ndim == 2 and len(bounds) > 1:
+            bounds = change_bounds(bounds)
+            parameters[f"{name}_bounds"] = bounds if values.size > 1 else tuple(bounds[0])
     return type(kernel)(**parameters)
