@@ -53,17 +53,17 @@ def _call(compiled: Callable[..., Any], latent: Latent, model: Any, X: np.ndarra
 
 
 # Compiled when first called, for each structure of a model and each number of points; parameters may differ.
-@eqx.filter_jit
+@eqx.filter_jit  # type: ignore[untyped-decorator]
 def _predict(latent: Latent, model: Any, X: Any) -> tuple[Any, Any]:
     return latent(model, X)
 
 
-@eqx.filter_jit
+@eqx.filter_jit  # type: ignore[untyped-decorator]
 def _predict_mean(latent: Latent, model: Any, X: Any) -> tuple[Any]:
     return (latent(model, X)[0],)
 
 
-@eqx.filter_jit
+@eqx.filter_jit  # type: ignore[untyped-decorator]
 def _differentiate(latent: Latent, model: Any, X: Any) -> tuple[Any, Any]:
     (mean, var), pull_back = jax.vjp(lambda X: latent(model, X), X)
     (mean_gradient,) = pull_back((jnp.ones_like(mean), jnp.zeros_like(var)))

@@ -299,7 +299,7 @@ def factor_of(term: Term) -> Any:
 
 def scale_term(term: Term, factor: float) -> Term:
     """Multiply a term by a number."""
-    return replace(term, **{_factor_name(term): factor * factor_of(term)})  # type: ignore[type-var]
+    return replace(term, **{_factor_name(term): factor * factor_of(term)})
 
 
 def add_up(terms: Iterable[Term], name: str) -> tuple[Kernel, float]:
@@ -309,7 +309,7 @@ def add_up(terms: Iterable[Term], name: str) -> tuple[Kernel, float]:
     functions = tuple(term for term in terms if isinstance(term, Kernel) and np.any(factor_of(term)))
     if not functions:
         raise NoClosedForm(f"{name}, which has no part that depends on X")
-    values = [np.asarray(v, dtype=float) for term in functions for v in term.values.values()]  # type: ignore[attr-defined]
+    values = [np.asarray(v, dtype=float) for term in functions for v in term.values.values()]
     if any(np.any(np.isnan(value) | (value < 0)) for value in values):  # as after a fit that went astray
         raise NoClosedForm(f"{name}, some of whose parameters are negative or not numbers")
     return (functions[0] if len(functions) == 1 else Sum(functions)), float(noise_var)
