@@ -210,7 +210,7 @@ class GPClassifier(ClassifierMixin, _GPEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    kernel, standardize, random_state
+    kernel, standardize, random_state : optional
         As in `GPRegressor`.
     hyper : Hyper, optional
         As in `GP`: `Sift()` by default; `MAP()`, `ML2()`, `NUTS()`, `Fixed(...)`. Where classes can be told apart
