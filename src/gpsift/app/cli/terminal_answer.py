@@ -26,7 +26,7 @@ from gpsift.decomposition.sobol import VarianceShares
 from gpsift.relevance.ranking import LEVEL
 
 if TYPE_CHECKING:
-    from gpsift.app.analysis import Analysis
+    from gpsift.app.analysis.compare import Comparison
     from gpsift.relevance.ranking import Ranking
     from gpsift.selection.path import Path
     from gpsift.selection.power_analysis import Power
@@ -90,8 +90,7 @@ def show_discovered(answer: ColumnTest, console: Console) -> None:
             table.add_row("*" if found.found[j] else "", name, *cells)
         tables.append(table)
     print_first_that_fits(console, tables)
-    if found.n_features > MOST_ROWS_SHOWN:
-        console.print(f"     ... and {found.n_features - MOST_ROWS_SHOWN} more\n")
+    _print_rest(found.n_features, console)
     console.print(
         "[dim]A column matters if the target depends on it given all others. p-value: the chance of so large an effect "
         "on rows that the models had not seen if it did not; q-value: the smallest rate at which it is named.[/dim]"
@@ -101,6 +100,37 @@ def show_discovered(answer: ColumnTest, console: Console) -> None:
             "[dim]How many rows would show more: gpsift power, on a model that gpsift rank --save has kept.[/dim]"
         )
     print_cautions(answer.cautions, console)
+
+
+def show_comparison(answer: Comparison, console: Console) -> None:
+    """Print both scores of each column, its ranks, and whether the change is clear."""
+    console.print(f"{escape(answer.labels[0])} (first) and {escape(answer.labels[1])} (second), by {answer.measure}.")
+    for sentence in answer.sentences:
+        console.print(escape(sentence.replace("feature", "column")))
+    tables = []
+    for with_intervals in (answer.has_intervals, False):
+        table = new_table(["", "column", "first", "second", "change", "place"])
+        for j in answer.order[:MOST_ROWS_SHOWN].tolist():
+            scores = [answer.score_text(which, j) for which in (0, 1)]
+            if with_intervals:
+                limits = answer.intervals[:, j]
+                scores = [
+                    f"{score} ({low:.2g} to {high:.2g})" for score, (low, high) in zip(scores, limits, strict=True)
+                ]
+            place = f"{answer.ranks[0, j]} → {answer.ranks[1, j]}"
+            name = escape(shorten(answer.names[j]))
+            table.add_row("*" if answer.is_clear[j] else "", name, *scores, f"{answer.change[j]:+z.3g}", place)
+        tables.append(table)
+    print_first_that_fits(console, tables)
+    _print_rest(answer.n_features, console)
+    if answer.has_intervals:
+        console.print("[dim]*: the intervals of the two scores do not overlap.[/dim]")
+
+
+def _print_rest(n: int, console: Console) -> None:
+    """Print how many of n columns a table leaves out."""
+    if n > MOST_ROWS_SHOWN:
+        console.print(f"     ... and {n - MOST_ROWS_SHOWN} more\n")
 
 
 def show_power(power: Power, source: str, console: Console) -> None:
@@ -166,12 +196,12 @@ def _show_rankings(rankings: Mapping[str, Ranking], console: Console, rest: Sequ
     kept = keeps[print_first_that_fits(console, [_ranking_table(name, leading, each) for each in beside])]
     for line in rest:
         console.print(f"     {line}\n")
-    split = ", beside it how much of that moves mean and variance of the prediction"
-    split = split if "shares" in kept and leading.terms else ""
-    share = f"; {SHARE}: of variance, each score by VAR as a part of their sum"
-    share = share if "effects" in kept and parts["effects"] else ""
     units = f"{meaning(leading.measure)}, {leading.units.replace('feature', 'column')}"
-    console.print(f"[dim]{escape(name)}: {escape(units)}{split}{share}.[/dim]")
+    if "shares" in kept and leading.terms:
+        units += ", beside it how much of that moves mean and variance of the prediction"
+    if "effects" in kept and parts["effects"]:
+        units += f"; {SHARE}: of variance, each score by VAR as a part of their sum"
+    console.print(f"[dim]{escape(name)}: {escape(units)}.[/dim]")
     if leading.close:
         next_ones = ", ".join(f"{shorten(column)} ({slope:z.1f})" for column, slope in leading.close.items())
         console.print(
@@ -274,17 +304,9 @@ def print_cautions(cautions: Iterable[Finding], console: Console) -> None:
         console.print(f"[yellow]{escape(title)}.[/yellow] {escape(text)}")
 
 
-MOST_LINES = 40
 NO_PAIR = "No pair found: no two columns can be told from columns that do not act together."
-# The cells of a curve by their heading.
-CELLS: dict[str, Callable[[Curve], str]] = {
-    "acts": lambda curve: escape(curve.course.told),
-    "lowest": lambda curve: _at(curve, curve.course.lowest),
-    "highest": lambda curve: _at(curve, curve.course.highest),
-    "range": lambda curve: _range(curve),
-}
 # The headings of the table of effects, from all to the fewest.
-KEPT = (("acts", "lowest", "highest", "range"), ("acts", "lowest", "highest"), ("acts", "range"), ("acts",))
+EFFECTS_KEPT = (("acts", "lowest", "highest", "range"), ("acts", "lowest", "highest"), ("acts", "range"), ("acts",))
 
 
 def show_effects(found: Effects, predicted: str, console: Console) -> None:
@@ -296,85 +318,74 @@ def show_effects(found: Effects, predicted: str, console: Console) -> None:
         f"Averaged over the rows, [bold]{escape(predicted)}[/bold] is {found.average:.4g}. Each column moves it, the "
         "others as they are:"
     )
-    kept = KEPT[print_first_that_fits(console, [_effects_table(found, headings) for headings in KEPT])]
-    if len(found) > MOST_LINES:
-        console.print(f"     ... and {len(found) - MOST_LINES} more\n")
-    console.print(
-        f"[dim]acts: up or down along the column, as far as that is clear.{_explain_curve_headings(found, kept)}[/dim]"
-    )
+    tables = []
+    for headings in EFFECTS_KEPT:
+        table = new_table(["column", *headings], texts=("column", "acts"))
+        for curve in found.curves[:MOST_ROWS_SHOWN]:
+            cells = _curve_cells(curve)
+            table.add_row(escape(shorten(curve.name)), *(cells[heading] for heading in headings))
+        tables.append(table)
+    kept = EFFECTS_KEPT[print_first_that_fits(console, tables)]
+    _print_rest(len(found), console)
+    explained = "acts: up or down along the column, as far as that is clear."
+    if "lowest" in kept:
+        explained += " lowest, highest: beside the average, and at which value."
+    if "range" in kept:
+        band = "" if found.band.startswith("none") else ", ± one posterior standard deviation"
+        explained += f" range: from the lowest point to the highest{band}."
+    console.print(f"[dim]{explained}[/dim]")
     beyond = [shorten(curve.name) for curve in found if curve.leaves_the_data]
     if beyond:
-        console.print(f"[yellow]Beyond the data.[/yellow] {escape(_extrapolation_sentence(beyond))}")
+        curves, go = ("The curve", "goes") if len(beyond) == 1 else ("Curves", "go")
+        text = f"{curves} of {', '.join(beyond)} {go} where nine rows of ten could not be."
+        console.print(f"[yellow]Beyond the data.[/yellow] {escape(text)}")
+
+
+def _curve_cells(curve: Curve) -> dict[str, str]:
+    """Return the cells of a curve by their headings."""
+    course = curve.course
+    lowest, highest = (
+        f"{curve.mean[place]:+z.3g} at {escape(shorten(curve.at(place), 14))}"
+        for place in (course.lowest, course.highest)
+    )
+    error = f" ± {course.span_sd:.2g}" if course.span_sd >= 0 else ""
+    return {
+        "acts": escape(course.told),
+        "lowest": lowest,
+        "highest": highest,
+        "range": f"{course.span:.3g}{error}",
+    }
 
 
 def show_interactions(found: Interactions, shares: VarianceShares, console: Console) -> None:
     """Print which columns act together, and how much of the variance is due to each."""
-    console.print(f"[bold]{escape(interactions_sentence(found))}[/bold]")
+    console.print(f"[bold]{escape(found.told if found.found else NO_PAIR)}[/bold]")
     if found.found:
-        console.print(_pairs_table(found))
+        table = new_table(["column", "with", "share", "evidence"], texts=("column", "with"))
+        for pair in found.found[:MOST_ROWS_SHOWN]:
+            at = tuple(found.names.index(name) for name in pair)
+            names = (escape(shorten(name)) for name in pair)
+            table.add_row(*names, percent(found.share[at], 1), f"{found.evidence[at]:.3g}")
+        console.print(table)
         console.print(
             "[dim]share: of the variance of the function, what needs both columns. evidence: that beside what the data "
             f"have not decided; pairs with less than {found.least_evidence:g} are not named.[/dim]\n"
         )
     console.print(escape(shares.told.replace("feature", "column")))
-    print_first_that_fits(console, [_shares_table(shares, with_parts=each) for each in (True, False)])
+    columns = {"share": shares.shapley, "alone": shares.first, "in all": shares.total}
+    tables = []
+    for kept in (["share", "alone", "in all"], ["share"]):
+        table = new_table(["column", *kept])
+        for j in shares.order[:MOST_ROWS_SHOWN]:
+            if shares.total[j] > 0:
+                table.add_row(escape(shorten(shares.names[j])), *(percent(columns[each][j], 1) for each in kept))
+        tables.append(table)
+    print_first_that_fits(console, tables)
     console.print(
         "[dim]share: of the variance of the function, with what columns do together divided among them. alone: by the "
         f"column's own curve. in all: everything in which it has a part. The function is that of {shares.mean_of}, and "
         "columns are taken as varying by themselves.[/dim]"
     )
-
-
-def interactions_sentence(found: Interactions) -> str:
-    """Say in a sentence which columns act together."""
-    return found.told if found.found else NO_PAIR
-
-
-def _effects_table(found: Effects, headings: tuple[str, ...]) -> Table:
-    table = new_table(["column", *headings], texts=("column", "acts"))
-    for curve in found.curves[:MOST_LINES]:
-        table.add_row(escape(shorten(curve.name)), *(CELLS[heading](curve) for heading in headings))
-    return table
-
-
-def _at(curve: Curve, place: int) -> str:
-    return f"{curve.mean[place]:+z.3g} at {escape(shorten(curve.at(place), 14))}"
-
-
-def _range(curve: Curve) -> str:
-    course = curve.course
-    return f"{course.span:.3g} ± {course.span_sd:.2g}" if course.span_sd >= 0 else f"{course.span:.3g}"
-
-
-def _explain_curve_headings(found: Effects, kept: tuple[str, ...]) -> str:
-    """Explain the headings of a table of effects."""
-    band = "" if found.band.startswith("none") else ", ± one posterior standard deviation"
-    ends = " lowest, highest: beside the average, and at which value." if "lowest" in kept else ""
-    return ends + (f" range: from the lowest point to the highest{band}." if "range" in kept else "")
-
-
-def _extrapolation_sentence(names: list[str]) -> str:
-    curves = "The curve" if len(names) == 1 else "Curves"
-    goes = "goes" if len(names) == 1 else "go"
-    return f"{curves} of {', '.join(names)} {goes} where nine rows of ten could not be."
-
-
-def _pairs_table(found: Interactions) -> Table:
-    table = new_table(["column", "with", "share", "evidence"], texts=("column", "with"))
-    for pair in found.found[:MOST_LINES]:
-        at = tuple(found.names.index(name) for name in pair)
-        names = (escape(shorten(name)) for name in pair)
-        table.add_row(*names, percent(found.share[at], 1), f"{found.evidence[at]:.3g}")
-    return table
-
-
-def _shares_table(shares: VarianceShares, *, with_parts: bool) -> Table:
-    table = new_table(["column", "share", *(["alone", "in all"] if with_parts else [])])
-    for j in shares.order[:MOST_LINES]:
-        parts = (shares.shapley, *((shares.first, shares.total) if with_parts else ()))
-        if shares.total[j] > 0:
-            table.add_row(escape(shorten(shares.names[j])), *(percent(part[j], 1) for part in parts))
-    return table
 
 
 # The headings of the table of an attribution, from all to the fewest; unknown ones are left out.
@@ -389,27 +400,30 @@ LOCAL_KEPT = (
 def show_local(analysis: Analysis, local: Explanation, what: str, rows: pd.DataFrame, console: Console) -> None:
     """Print the prediction at some rows, what each column adds to it, and how strongly it reacts to each."""
     console.print(f"{escape(what)}: {escape(_prediction_sentence(analysis, local))}.")
-    if local.attribution is not None:
-        console.print(escape(_sum_sentence(analysis, local)))
-    cells = _local_cells(local, rows)
-    choices = [
-        [heading for heading in kept if heading in cells] for kept in LOCAL_KEPT if "adds" in cells or "here" in kept
-    ]
-    kept = choices[print_first_that_fits(console, [_local_table(local, cells, kept) for kept in choices])]
-    console.print(f"[dim]{_explain_headings(local, kept)}[/dim]")
-
-
-def _local_cells(local: Explanation, rows: pd.DataFrame) -> dict[str, Callable[[int], str]]:
-    """Return functions from the number of a column to its cell, by heading."""
+    apart, is_single = local.attribution, local.n_rows == 1
     cells: dict[str, Callable[[int], str]] = {"value": lambda j: escape(_value(rows[local.names[j]]))}
-    if local.attribution is not None:
-        cells["adds"] = lambda j: _adds(local, j)
+    if apart is not None:
+        target = analysis.target if apart.mean_of == "the target" else apart.mean_of
+        here = float(apart.prediction.mean())
+        text = f"; the columns add {here - apart.average:+z.4g}, which makes {here:.4g}."
+        console.print(escape(f"On average {target} is {apart.average:.4g}{text}"))
+        means, sd = apart.values.mean(axis=0), apart.sd[0]
+        cells["adds"] = lambda j: f"{means[j]:+z.3g}" + (f" ± {sd[j]:.2g}" if is_single else "")
     cells["here"] = lambda j: f"{local.scores[j]:.3g}"
     cells["average"] = lambda j: f"{local.average[j]:.3g}"
     for heading, shares in (("moves mean", local.moves_mean), ("moves variance", local.moves_variance)):
         if shares is not None:
             cells[heading] = lambda j, shares=shares: percent(shares[j])  # type: ignore[misc]
-    return cells
+    choices = [[each for each in kept if each in cells] for kept in LOCAL_KEPT if "adds" in cells or "here" in kept]
+    kept = choices[print_first_that_fits(console, [_local_table(local, cells, kept) for kept in choices])]
+    explained = []
+    if "adds" in kept:
+        how_sure = "± one posterior standard deviation" if is_single else "on average over these rows"
+        explained.append(f"adds: to the average, {how_sure}.")
+    if "here" in kept:
+        these = "this row" if is_single else "these rows"
+        explained.append(f"here, average: the strength of reaction (KL) at {these}, and on average over all rows.")
+    console.print(f"[dim]{' '.join(explained)}[/dim]")
 
 
 def _local_table(local: Explanation, cells: dict[str, Callable[[int], str]], kept: Sequence[str]) -> Table:
@@ -420,32 +434,6 @@ def _local_table(local: Explanation, cells: dict[str, Callable[[int], str]], kep
         found = [cells[heading](int(j)) for heading in scored] if local.used[j] else [NOT_USED]
         table.add_row(escape(shorten(local.names[j])), *values, *found)
     return table
-
-
-def _adds(local: Explanation, j: int) -> str:
-    """Format what a column adds; for a single row with its standard deviation."""
-    assert local.attribution is not None
-    mean, sd = local.attribution.values[:, j].mean(), local.attribution.sd[0, j]
-    return f"{mean:+z.3g} ± {sd:.2g}" if local.n_rows == 1 else f"{mean:+z.3g}"
-
-
-def _sum_sentence(analysis: Analysis, local: Explanation) -> str:
-    """Say how the average and what the columns add make up the prediction."""
-    assert local.attribution is not None
-    apart = local.attribution
-    what = analysis.target if apart.mean_of == "the target" else apart.mean_of
-    here = float(apart.prediction.mean())
-    added = f"{here - apart.average:+z.4g}"
-    return f"On average {what} is {apart.average:.4g}; the columns add {added}, which makes {here:.4g}."
-
-
-def _explain_headings(local: Explanation, kept: Sequence[str]) -> str:
-    """Explain the headings of a table of an attribution."""
-    these = "this row" if local.n_rows == 1 else "these rows"
-    how_sure = "± one posterior standard deviation" if local.n_rows == 1 else "on average over these rows"
-    adds = [f"adds: to the average, {how_sure}."] if "adds" in kept else []
-    reaction = f"here, average: the strength of reaction (KL) at {these}, and on average over all rows."
-    return " ".join([*adds, *([reaction] if "here" in kept else [])])
 
 
 def _prediction_sentence(analysis: Analysis, local: Explanation) -> str:
