@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpsift._utils.text import NOT_USED, join_names, meaning, percent, summary_html
-from gpsift._utils.text import join_names as listed
 from gpsift._utils.warnings import collect_warnings
 from gpsift.app.analysis.analysis import Analysis
 from gpsift.app.analysis.parts import intervals_are_slow
@@ -210,8 +209,7 @@ class Comparison(Serializable):
         return pd.DataFrame(columns).iloc[self.order].reset_index(drop=True)
 
     def plot(self, *, ax: Axes | None = None) -> Axes:
-        """Draw both scores of each feature, with their intervals, joined by a line."""
-
+        """Draw both scores of each feature, with their intervals."""
         return plot_comparison(self, ax=ax)
 
     def score_text(self, which: int, j: int) -> str:
@@ -229,10 +227,10 @@ class Comparison(Serializable):
         if self.has_intervals:
             level = percent(LEVEL)
             clear = [self._step(int(j)) for j in self.order if self.is_clear[j]]
-            beyond = _end_sentence(f"Scores differ by more than their {level} intervals allow: {listed(clear)}")
+            beyond = _end_sentence(f"Scores differ by more than their {level} intervals allow: {join_names(clear)}")
             told.append(beyond if clear else f"All scores differ by no more than their {level} intervals allow.")
         for label, names in zip(self.labels, self.only, strict=True):
-            told += [_end_sentence(f"Only in {label}: {listed(names)}")] if names else []
+            told += [_end_sentence(f"Only in {label}: {join_names(names)}")] if names else []
         return tuple(told)
 
     def _step(self, j: int) -> str:

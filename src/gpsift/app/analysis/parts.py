@@ -17,6 +17,7 @@ from gpsift._utils.progress import track
 from gpsift._utils.warnings import collect_warnings
 from gpsift.app.analysis.analysis import Analysis, ColumnEffects
 from gpsift.app.analysis.rows import sample_rows
+from gpsift.app.analysis.run import checkpoint_in
 from gpsift.app.findings import Finding, FindingKind
 from gpsift.decomposition.effects import effects
 from gpsift.decomposition.interactions import interactions
@@ -144,8 +145,7 @@ def add_test(analysis: Analysis, wanted: bool | None = None, work: Work = Work()
     if wanted is None and is_slow_to_test(analysis.model, analysis.X.shape[1]):
         return _left_out(analysis, FindingKind.TEST_LEFT_OUT, analysis.n_columns)
     model = GP(likelihood=one_of(analysis.model).likelihood.of_new_rows, hyper=quick_hyper(*analysis.X.shape))
-    features, folder = Features(analysis.groups, analysis.categories), work.folder()
-    work = work if folder is None else replace(work, checkpoint=folder / "test.sqlite")
+    features, work = Features(analysis.groups, analysis.categories), checkpoint_in(work, "test.sqlite")
     with collect_warnings():  # fits to parts of the rows warn, but they are not shown
         found = discover(analysis.X, analysis.y, model, features=features, seed=analysis.seed, work=work)
     return replace(analysis, tested=found)

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from gpsift._utils.text import NOT_USED, SHARE, meaning, percent, percent_as_given
 from gpsift.app.analysis import Analysis
-from gpsift.app.analysis.analysis import describe_selection
+from gpsift.app.analysis.analysis import NO_PAIR, describe_selection
 from gpsift.app.analysis.rows import Explanation
 from gpsift.app.analysis.run import AnalysisPlan, ColumnTest
 from gpsift.app.analysis.saved_model import SavedModelRanking
@@ -304,7 +304,6 @@ def print_cautions(cautions: Iterable[Finding], console: Console) -> None:
         console.print(f"[yellow]{escape(title)}.[/yellow] {escape(text)}")
 
 
-NO_PAIR = "No pair found: no two columns can be told from columns that do not act together."
 # The headings of the table of effects, from all to the fewest.
 EFFECTS_KEPT = (("acts", "lowest", "highest", "range"), ("acts", "lowest", "highest"), ("acts", "range"), ("acts",))
 
