@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -169,31 +170,25 @@ def explain_rows(analysis: Analysis, X: pd.DataFrame, y: np.ndarray) -> Explanat
     """Explain rows in the form of `Analysis.X`, which need not be rows of the fit."""
     options = analysis.unit_options
     here, everywhere = rank(analysis.model, X, KL(), **options), rank(analysis.model, measure=KL(), **options)
-    shares = here.shares
     prediction = analysis.model.predict(X)
+    attribution = None
+    with suppress(MissingCapability):  # the model has no closed form for it
+        found = explain(analysis.model, X, **options)
+        places = {name: place for place, name in enumerate(found.names)}
+        kept = np.array([places.get(name, -1) for name in here.names])
+        # An attribution may leave out unused columns. They contribute nothing: they get the last column, of zeros.
+        nothing = np.zeros((len(X), 1))
+        values, sd, points = (np.hstack([each, nothing])[:, kept] for each in (found.values, found.sd, found.points))
+        attribution = replace(found, names=here.names, values=values, sd=sd, points=points)
     return Explanation(
         names=here.names,
         scores=here.scores,
         average=everywhere.scores,
         used=np.ones(len(here.names), dtype=bool) if here.used is None else here.used,
-        moves_mean=shares.get("mean"),
-        moves_variance=shares.get("variance"),
+        moves_mean=here.shares.get("mean"),
+        moves_variance=here.shares.get("variance"),
         prediction=prediction.mean,
         sd=np.sqrt(prediction.var),
         observed=np.asarray(y),
-        attribution=_attribute(analysis, X, here.names),
+        attribution=attribution,
     )
-
-
-def _attribute(analysis: Analysis, X: pd.DataFrame, names: tuple[str, ...]) -> Attribution | None:
-    """Return the contributions of these columns to each row; None if the model has no closed form for them."""
-    try:
-        found = explain(analysis.model, X, **analysis.unit_options)
-    except MissingCapability:
-        return None
-    places = {name: place for place, name in enumerate(found.names)}
-    kept = np.array([places.get(name, -1) for name in names])
-    # An attribution may leave out unused columns. They contribute nothing: they get the last column, of zeros.
-    nothing = np.zeros((len(X), 1))
-    values, sd, points = (np.hstack([each, nothing])[:, kept] for each in (found.values, found.sd, found.points))
-    return replace(found, names=names, values=values, sd=sd, points=points)

@@ -20,6 +20,14 @@ from gpsift._utils.progress import track
 from gpsift._utils.warnings import collect_warnings, messages, warn
 from gpsift.app.analysis.analysis import Analysis
 from gpsift.app.analysis.cautions import find_cautions
+from gpsift.app.analysis.costs import (
+    LARGEST_PATH,
+    MANY_COLUMNS,
+    MOST_COLUMNS_OF_VAR,
+    MOST_ROWS_OF_A_SEARCH,
+    MOST_ROWS_OF_A_SPARSE_RANKING,
+    MOST_ROWS_OF_AN_ITERATED_SEARCH,
+)
 from gpsift.app.analysis.options import Reading, Selection, reproduce_code
 from gpsift.app.findings import Finding, FindingKind
 from gpsift.app.tables.encode import ModelTable
@@ -39,18 +47,6 @@ from gpsift.selection.orders import FeatureOrder, Order, Ranked, rank_units, rea
 from gpsift.selection.path import Path
 from gpsift.selection.stability import Stability
 
-# A search fits a model for each size.
-MOST_ROWS_OF_A_SEARCH = 1000
-# With iterative inference a fit takes ten times as long: 840 rows of two classes took more than three minutes.
-MOST_ROWS_OF_AN_ITERATED_SEARCH = 500
-# Sparse inference takes about a minute for this many.
-MOST_ROWS_OF_A_SPARSE_RANKING = 20_000
-LARGEST_PATH = 30
-# Beyond this number all length-scales cannot be optimised at once, and orders that try every column take too many fits.
-# Stepwise selection (`Sift`) has no such limit.
-MANY_COLUMNS = 300
-# VAR conditions each active column on all others: the third power of their number, half a minute at 5000.
-MOST_COLUMNS_OF_VAR = 2000
 LIKELIHOOD_OF_TASK = {"regression": "gaussian", "counts": "poisson"}
 
 

@@ -27,27 +27,12 @@ from gpsift.selection.orders import rank_units
 
 @dataclass(frozen=True, eq=False)
 class SavedModelRanking(ShownRankings):
-    """The ranking of a saved model, as the command line and the page show it.
+    """The ranking of a saved model, as the command line and the page show it."""
 
-    Attributes
-    ----------
-    model : str
-        The file of the model.
-    table : str or None
-        The file of the rows; None for the rows of the fit.
-    leading : Ranking
-        The ranking of the user's columns.
-    cautions : tuple of Finding
-        Cautions for the reader, and the steps of cleaning the table.
-    seed : int
-    command : str or None
-        The command that reproduces the ranking.
-    """
-
-    model: str
-    table: str | None
+    model: str  # its file
+    table: str | None  # the file of the rows; None for the rows of the fit
     leading: Ranking
-    cautions: tuple[Finding, ...] = ()
+    cautions: tuple[Finding, ...] = ()  # with the steps of cleaning the table
     seed: int = 0
     command: str | None = None
     seconds: float = 0.0

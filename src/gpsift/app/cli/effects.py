@@ -116,8 +116,8 @@ def interactions(
     """
 
     def compute(*model: Any, seed: int, **units: Any) -> ColumnEffects:
-        shares = variance_shares(*model, seed=seed, **units)
-        return ColumnEffects(interactions=interactions_of(*model, **units), variance_shares=shares)
+        pairs = interactions_of(*model, **units)
+        return ColumnEffects(interactions=pairs, variance_shares=variance_shares(*model, seed=seed, **units))
 
     def show(found: ColumnEffects, _predicted: str, console: Console) -> None:
         assert found.interactions is not None

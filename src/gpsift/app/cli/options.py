@@ -100,7 +100,7 @@ def flatten(command: Callable[..., None]) -> Callable[..., None]:
     groups: dict[str, type[Any]] = {}
     for parameter in signature(command, eval_str=True).parameters.values():
         group = parameter.annotation
-        if not is_dataclass(group):
+        if not (isinstance(group, type) and is_dataclass(group)):
             parameters.append(parameter)
             continue
         groups[parameter.name] = group

@@ -52,14 +52,15 @@ def print_errors(when_interrupted: str = NOTHING_LEFT) -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(CLOSED_PIPE) from None
     except MemoryError:
-        typer.echo("gpsift: there is not enough memory for this many rows; --rows takes fewer.", err=True)
-        raise typer.Exit(BAD_INPUT) from None
+        message = "there is not enough memory for this many rows; --rows takes fewer."
     except TableError as error:
-        typer.echo(f"gpsift: {' '.join(error.render(_as_option).split())}", err=True)
-        raise typer.Exit(BAD_INPUT) from None
+        message = error.render(_as_option)
     except (ValueError, TypeError, OSError, ImportError, ArithmeticError) as error:
-        typer.echo(f"gpsift: {' '.join(str(error).split())}", err=True)
-        raise typer.Exit(BAD_INPUT) from None
+        message = str(error)
+    else:
+        return
+    typer.echo(f"gpsift: {' '.join(message.split())}", err=True)
+    raise typer.Exit(BAD_INPUT)
 
 
 def kept_fits(checkpoint: Path | str | os.PathLike[str] | None) -> str:

@@ -6,7 +6,7 @@ import codecs
 import logging
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich import box
@@ -78,6 +78,27 @@ def new_table(headings: Iterable[str], texts: Sequence[str] = ("column",)) -> Ta
         else:
             table.add_column(heading, justify="right", no_wrap=True)
     return table
+
+
+def print_table(
+    console: Console,
+    choices: Sequence[Sequence[str]],
+    rows: Sequence[Mapping[str, str]],
+    *,
+    texts: Sequence[str] = ("column",),
+    bold: int | None = None,
+) -> Sequence[str]:
+    """Print cells by their headings, with the first choice of headings that fits the terminal, and return that choice.
+
+    The row with the number `bold` is bold.
+    """
+    tables = []
+    for headings in choices:
+        table = new_table(headings, texts)
+        for number, row in enumerate(rows):
+            table.add_row(*(row.get(heading, "") for heading in headings), style="bold" if number == bold else None)
+        tables.append(table)
+    return choices[print_first_that_fits(console, tables)]
 
 
 def print_first_that_fits(console: Console, tables: Sequence[Table]) -> int:

@@ -18,7 +18,7 @@ from gpsift.app.analysis.rows import Explanation
 from gpsift.app.analysis.run import AnalysisPlan, ColumnTest
 from gpsift.app.analysis.saved_model import SavedModelRanking
 from gpsift.app.cli.options import ADVICE
-from gpsift.app.cli.terminal import MOST_ROWS_SHOWN, new_table, print_first_that_fits, shorten
+from gpsift.app.cli.terminal import MOST_ROWS_SHOWN, new_table, print_first_that_fits, print_table, shorten
 from gpsift.app.findings import Finding, FindingKind, group_by_title
 from gpsift.decomposition.effects import Curve, Effects
 from gpsift.decomposition.interactions import Interactions
@@ -54,7 +54,9 @@ def show_ranking(analysis: Analysis, console: Console) -> None:
     """Print the columns in their order, one measure beside the other, and how many are enough, if that was searched."""
     show_model(analysis, console)
     _show_rankings(analysis.shown_rankings, console, analysis.leading.hidden_note)
-    _print_oddities(analysis, console)
+    odd = [finding for finding in analysis.odd_columns if finding.kind is not FindingKind.CAME_CLOSE]
+    for finding in odd[:MOST_ODDITIES]:
+        console.print(f"[bold]{escape(shorten(finding.data['column']))}[/bold]: {escape(finding.detail)}")
     if analysis.path is not None:
         _show_path(analysis.path, console)
         suggestion = analysis.path.suggestion
@@ -81,15 +83,17 @@ def show_discovered(answer: ColumnTest, console: Console) -> None:
     found = answer.found
     print_data(answer, console)
     console.print(f"[bold]{escape(found.told.replace('feature', 'column'))}[/bold]")
-    tables = []
-    for with_z in (True, False):
-        table = new_table(["", "column", *(["z"] if with_z else []), "p-value", "q-value"])
-        for j in found.order[:MOST_ROWS_SHOWN]:
-            name, z = escape(shorten(found.names[j])), "–" if found.z[j] == -np.inf else f"{found.z[j]:z.2f}"
-            cells = [*([z] if with_z else []), f"{found.p[j]:.2g}", f"{found.q[j]:.2g}"]
-            table.add_row("*" if found.found[j] else "", name, *cells)
-        tables.append(table)
-    print_first_that_fits(console, tables)
+    rows = [
+        {
+            "": "*" if found.found[j] else "",
+            "column": escape(shorten(found.names[j])),
+            "z": "–" if found.z[j] == -np.inf else f"{found.z[j]:z.2f}",
+            "p-value": f"{found.p[j]:.2g}",
+            "q-value": f"{found.q[j]:.2g}",
+        }
+        for j in found.order[:MOST_ROWS_SHOWN]
+    ]
+    print_table(console, [["", "column", "z", "p-value", "q-value"], ["", "column", "p-value", "q-value"]], rows)
     _print_rest(found.n_features, console)
     console.print(
         "[dim]A column matters if the target depends on it given all others. p-value: the chance of so large an effect "
@@ -140,27 +144,23 @@ def show_power(power: Power, source: str, console: Console) -> None:
         f"{percent_as_given(power.rate)}, in {power.n_studies} studies of each size that the model made up."
     )
     headings = [f"{size} rows" for size in power.sizes]
-    tables = []
-    for first in (0, len(headings) - 1, len(headings)):
-        table = new_table(["column", *headings[first:], "needed"])
-        for j in power.order[:MOST_ROWS_SHOWN]:
-            shares = [percent(share) for share in power.shares[first:, j]]
-            table.add_row(escape(shorten(power.names[j])), *shares, _needed(power, int(j)))
-        tables.append(table)
-    print_first_that_fits(console, tables)
+    rows = []
+    for j in power.order[:MOST_ROWS_SHOWN]:
+        needed = f"{power.needed[j]:z.0f}"
+        if not power.used[j]:
+            needed = NOT_USED
+        elif np.isinf(power.needed[j]):
+            needed = f"> {power.sizes[-1]}"
+        else:
+            needed = f"{'at most' if power.needed[j] <= power.sizes[0] else 'about'} {needed}"
+        shares = dict(zip(headings, map(percent, power.shares[:, j]), strict=True))
+        rows.append({"column": escape(shorten(power.names[j])), **shares, "needed": needed})
+    n = len(headings)
+    print_table(console, [["column", *headings[first:], "needed"] for first in (0, n - 1, n)], rows)
     console.print(
         f"[dim]needed: rows with which a column is found in {percent_as_given(power.chance)} of studies, if its effect "
         "is what the model says.[/dim]"
     )
-
-
-def _needed(power: Power, j: int) -> str:
-    if not power.used[j]:
-        return NOT_USED
-    if np.isinf(power.needed[j]):
-        return f"> {power.sizes[-1]}"
-    at_most = "at most " if power.needed[j] <= power.sizes[0] else "about "
-    return f"{at_most}{power.needed[j]:z.0f}"
 
 
 def print_data(answer: Analysis | ColumnTest | AnalysisPlan, console: Console) -> None:
@@ -258,44 +258,39 @@ def _ranking_table(name: str, leading: Ranking, beside: list[Cells]) -> Table:
 def _show_path(path: Path, console: Console) -> None:
     console.print(f"Submodels, {escape(path.scheme)}; elpd beside that of the model with all columns.")
     metric = next(iter(path.metrics))
+    rows = [
+        {
+            "size": str(size),
+            "added": escape(shorten(path.names[path.order[size - 1]] if size else "no column")),
+            "elpd": f"{path.elpd[k]:z.1f}",
+            "difference": f"{path.diff[k]:z.1f} ± {path.diff_se[k]:z.1f}",
+            metric: f"{path.metrics[metric][k]:.4g}",
+        }
+        for k, size in enumerate(path.sizes)
+    ]
     chosen = None if path.suggestion is None else path.suggestion.size
-    columns: dict[str, Callable[[int], str]] = {
-        "elpd": lambda k: f"{path.elpd[k]:z.1f}",
-        "difference": lambda k: f"{path.diff[k]:z.1f} ± {path.diff_se[k]:z.1f}",
-        metric: lambda k: f"{path.metrics[metric][k]:.4g}",
-    }
-    tables = []
-    for kept in (["elpd", "difference", metric], ["elpd", "difference"], ["difference"]):
-        table = new_table(["size", "added", *kept], texts=("added",))
-        for place, size in enumerate(path.sizes):
-            added = path.names[path.order[size - 1]] if size else "no column"
-            cells = [columns[heading](place) for heading in kept]
-            table.add_row(str(size), escape(shorten(added)), *cells, style="bold" if size == chosen else None)
-        tables.append(table)
-    print_first_that_fits(console, tables)
+    bold = next((k for k, size in enumerate(path.sizes) if size == chosen), None)
+    kept = (["elpd", "difference", metric], ["elpd", "difference"], ["difference"])
+    print_table(console, [["size", "added", *each] for each in kept], rows, texts=("added",), bold=bold)
 
 
 def _show_stability(found: Stability, console: Console) -> None:
     console.print(f"{len(found.scores)} random samples of {found.n_rows} rows:")
     firsts = [k for k in (1, 3, 5, 10) if k == 1 or k < len(found.names)]
-    print_first_that_fits(console, [_stability_table(found, firsts[:n]) for n in range(len(firsts), -1, -1)])
+    shares = {"first" if k == 1 else f"in first {k}": found.in_first(k) for k in firsts}
+    ranks = found.mean_ranks
+    rows = [
+        {
+            "column": escape(shorten(found.names[j])),
+            "mean rank": f"{ranks[j]:z.1f}",
+            **{heading: percent(share[j]) for heading, share in shares.items()},
+        }
+        for j in found.order[: min(MOST_ROWS_SHOWN, found.n_shown)]
+    ]
+    kept = [list(shares)[:n] for n in range(len(firsts), -1, -1)]
+    print_table(console, [["column", "mean rank", *each] for each in kept], rows)
     for line in found.hidden_note:
         console.print(f"{line}\n")
-
-
-def _stability_table(found: Stability, firsts: list[int]) -> Table:
-    table = new_table(["column", "mean rank", *("first" if k == 1 else f"in first {k}" for k in firsts)])
-    ranks = found.mean_ranks
-    shares = [found.in_first(k) for k in firsts]
-    for j in found.order[: min(MOST_ROWS_SHOWN, found.n_shown)]:
-        table.add_row(escape(shorten(found.names[j])), f"{ranks[j]:z.1f}", *(percent(share[j]) for share in shares))
-    return table
-
-
-def _print_oddities(analysis: Analysis, console: Console) -> None:
-    odd = [finding for finding in analysis.odd_columns if finding.kind is not FindingKind.CAME_CLOSE]
-    for finding in odd[:MOST_ODDITIES]:
-        console.print(f"[bold]{escape(shorten(finding.data['column']))}[/bold]: {escape(finding.detail)}")
 
 
 def print_cautions(cautions: Iterable[Finding], console: Console) -> None:
@@ -305,7 +300,12 @@ def print_cautions(cautions: Iterable[Finding], console: Console) -> None:
 
 
 # The headings of the table of effects, from all to the fewest.
-EFFECTS_KEPT = (("acts", "lowest", "highest", "range"), ("acts", "lowest", "highest"), ("acts", "range"), ("acts",))
+EFFECTS_KEPT = (
+    ("column", "acts", "lowest", "highest", "range"),
+    ("column", "acts", "lowest", "highest"),
+    ("column", "acts", "range"),
+    ("column", "acts"),
+)
 
 
 def show_effects(found: Effects, predicted: str, console: Console) -> None:
@@ -317,14 +317,8 @@ def show_effects(found: Effects, predicted: str, console: Console) -> None:
         f"Averaged over the rows, [bold]{escape(predicted)}[/bold] is {found.average:.4g}. Each column moves it, the "
         "others as they are:"
     )
-    tables = []
-    for headings in EFFECTS_KEPT:
-        table = new_table(["column", *headings], texts=("column", "acts"))
-        for curve in found.curves[:MOST_ROWS_SHOWN]:
-            cells = _curve_cells(curve)
-            table.add_row(escape(shorten(curve.name)), *(cells[heading] for heading in headings))
-        tables.append(table)
-    kept = EFFECTS_KEPT[print_first_that_fits(console, tables)]
+    rows = [_curve_cells(curve) for curve in found.curves[:MOST_ROWS_SHOWN]]
+    kept = print_table(console, EFFECTS_KEPT, rows, texts=("column", "acts"))
     _print_rest(len(found), console)
     explained = "acts: up or down along the column, as far as that is clear."
     if "lowest" in kept:
@@ -349,6 +343,7 @@ def _curve_cells(curve: Curve) -> dict[str, str]:
     )
     error = f" ± {course.span_sd:.2g}" if course.span_sd >= 0 else ""
     return {
+        "column": escape(shorten(curve.name)),
         "acts": escape(course.told),
         "lowest": lowest,
         "highest": highest,
@@ -371,15 +366,17 @@ def show_interactions(found: Interactions, shares: VarianceShares, console: Cons
             f"have not decided; pairs with less than {found.least_evidence:g} are not named.[/dim]\n"
         )
     console.print(escape(shares.told.replace("feature", "column")))
-    columns = {"share": shares.shapley, "alone": shares.first, "in all": shares.total}
-    tables = []
-    for kept in (["share", "alone", "in all"], ["share"]):
-        table = new_table(["column", *kept])
-        for j in shares.order[:MOST_ROWS_SHOWN]:
-            if shares.total[j] > 0:
-                table.add_row(escape(shorten(shares.names[j])), *(percent(columns[each][j], 1) for each in kept))
-        tables.append(table)
-    print_first_that_fits(console, tables)
+    rows = [
+        {
+            "column": escape(shorten(shares.names[j])),
+            "share": percent(shares.shapley[j], 1),
+            "alone": percent(shares.first[j], 1),
+            "in all": percent(shares.total[j], 1),
+        }
+        for j in shares.order[:MOST_ROWS_SHOWN]
+        if shares.total[j] > 0
+    ]
+    print_table(console, [["column", "share", "alone", "in all"], ["column", "share"]], rows)
     console.print(
         "[dim]share: of the variance of the function, with what columns do together divided among them. alone: by the "
         f"column's own curve. in all: everything in which it has a part. The function is that of {shares.mean_of}, and "
@@ -389,10 +386,10 @@ def show_interactions(found: Interactions, shares: VarianceShares, console: Cons
 
 # The headings of the table of an attribution, from all to the fewest; unknown ones are left out.
 LOCAL_KEPT = (
-    ("value", "adds", "here", "average", "moves mean", "moves variance"),
-    ("value", "adds", "here", "average"),
-    ("adds", "here", "average"),
-    ("adds",),
+    ("column", "value", "adds", "here", "average", "moves mean", "moves variance"),
+    ("column", "value", "adds", "here", "average"),
+    ("column", "adds", "here", "average"),
+    ("column", "adds"),
 )
 
 
@@ -400,7 +397,7 @@ def show_local(analysis: Analysis, local: Explanation, what: str, rows: pd.DataF
     """Print the prediction at some rows, what each column adds to it, and how strongly it reacts to each."""
     console.print(f"{escape(what)}: {escape(_prediction_sentence(analysis, local))}.")
     apart, is_single = local.attribution, local.n_rows == 1
-    cells: dict[str, Callable[[int], str]] = {"value": lambda j: escape(_value(rows[local.names[j]]))}
+    cells: dict[str, Callable[[int], str]] = {}
     if apart is not None:
         target = analysis.target if apart.mean_of == "the target" else apart.mean_of
         here = float(apart.prediction.mean())
@@ -413,8 +410,14 @@ def show_local(analysis: Analysis, local: Explanation, what: str, rows: pd.DataF
     for heading, shares in (("moves mean", local.moves_mean), ("moves variance", local.moves_variance)):
         if shares is not None:
             cells[heading] = lambda j, shares=shares: percent(shares[j])  # type: ignore[misc]
-    choices = [[each for each in kept if each in cells] for kept in LOCAL_KEPT if "adds" in cells or "here" in kept]
-    kept = choices[print_first_that_fits(console, [_local_table(local, cells, kept) for kept in choices])]
+    lines = []
+    for j in local.shown_order[:MOST_ROWS_SHOWN].tolist():
+        line = {"column": escape(shorten(local.names[j])), "value": escape(_value(rows[local.names[j]]))}
+        found = {heading: cell(j) for heading, cell in cells.items()}
+        lines.append(line | (found if local.used[j] else {next(iter(cells)): NOT_USED}))
+    known = ("column", "value", *cells)
+    choices = [[each for each in kept if each in known] for kept in LOCAL_KEPT if "adds" in cells or "here" in kept]
+    kept = print_table(console, choices, lines, texts=("column", "value"))
     explained = []
     if "adds" in kept:
         how_sure = "± one posterior standard deviation" if is_single else "on average over these rows"
@@ -423,16 +426,6 @@ def show_local(analysis: Analysis, local: Explanation, what: str, rows: pd.DataF
         these = "this row" if is_single else "these rows"
         explained.append(f"here, average: the strength of reaction (KL) at {these}, and on average over all rows.")
     console.print(f"[dim]{' '.join(explained)}[/dim]")
-
-
-def _local_table(local: Explanation, cells: dict[str, Callable[[int], str]], kept: Sequence[str]) -> Table:
-    table = new_table(["column", *kept], texts=("column", "value"))
-    scored = [heading for heading in kept if heading != "value"]
-    for j in local.shown_order[:MOST_ROWS_SHOWN]:
-        values = [cells["value"](int(j))] if "value" in kept else []
-        found = [cells[heading](int(j)) for heading in scored] if local.used[j] else [NOT_USED]
-        table.add_row(escape(shorten(local.names[j])), *values, *found)
-    return table
 
 
 def _prediction_sentence(analysis: Analysis, local: Explanation) -> str:

@@ -147,7 +147,7 @@ def score_lines(answer: Comparison) -> list[dict[str, object]]:
     """Return a line of the table for each column that both answers have."""
     found = []
     for j in answer.order.tolist():
-        intervals = answer.intervals[:, j] if answer.has_intervals else []
+        intervals = list(answer.intervals[:, j]) if answer.has_intervals else []
         found.append(
             {
                 "name": answer.names[j],

@@ -37,6 +37,8 @@ LONGEST_LINE = 24
 # on both light and dark paper.
 RAMP = ("#3a74b5", "#8a7f92", "#e8912d")
 SHADES = 64
+# Dots that are there for their texts only.
+INVISIBLE = {"size": 12, "fill_alpha": 0.0, "line_color": None}
 
 
 def ramp(n: int = SHADES) -> list[str]:
@@ -59,10 +61,9 @@ def paint(drawn: Any, **roles: str) -> None:
     drawn.glyph.tags = [roles]
 
 
-def draw_tips(plot: Any, x: Any, y: Any, tips: Sequence[str], size: int = 12) -> Any:
-    """Draw invisible dots, which show their texts when they are pointed at."""
-    source = ColumnDataSource({"x": x, "y": y, "tip": tips})
-    return plot.scatter("x", "y", source=source, size=size, fill_alpha=0.0, line_color=None, name="dots")
+def draw_dots(plot: Any, x: Any, y: Any, tips: Sequence[str], **style: Any) -> Any:
+    """Draw dots that show their texts when they are pointed at."""
+    return plot.scatter("x", "y", source=ColumnDataSource({"x": x, "y": y, "tip": tips}), name="dots", **style)
 
 
 def frame(height: int, x_label: str, y_label: str = "", x_scale: Literal["linear", "log"] = "linear") -> Any:
@@ -221,8 +222,7 @@ def rank_strips(stability: Stability, target: str) -> dict[str, Any]:
     plot = frame(28 * len(shown) + FRAME_HEIGHT, "rank in each sample")
     name_strips(plot, [stability.names[j] for j in shown])
     plot.x_range.start, plot.x_range.end = 0.4, stability.n_features + 0.6
-    source = ColumnDataSource({"x": x.ravel(), "y": y.ravel(), "tip": tips})
-    dots = plot.scatter("x", "y", source=source, size=6, fill_alpha=0.55, line_color=None, name="dots")
+    dots = draw_dots(plot, x.ravel(), y.ravel(), tips, size=6, fill_alpha=0.55, line_color=None)
     paint(dots, fill_color="first")
     means = plot.scatter(
         stability.mean_ranks[shown], np.arange(len(shown)), marker="dash", angle=np.pi / 2, size=20, line_width=2.4
@@ -248,9 +248,8 @@ def p_values(found: Discoveries, target: str) -> dict[str, Any]:
         f"p-value {number(found.p[j], 2)}, q-value {number(found.q[j], 2)}"
         for j in shown
     ]
-    source = ColumnDataSource({"x": p, "y": places, "tip": tips})
     named = found.found[shown]
-    dots = plot.scatter("x", "y", source=source, size=9, line_width=1.5, name="dots")
+    dots = draw_dots(plot, p, places, tips, size=9, line_width=1.5)
     paint(dots, fill_color="muted", line_color="paper")
     marked = plot.scatter(p[named], places[named], size=11, line_width=1.5)
     paint(marked, fill_color="first", line_color="paper")
@@ -307,7 +306,7 @@ def _panel(curve: Curve, low: float, high: float, target: str) -> dict[str, Any]
         band = f"\n95 % between {number(lower)} and {number(upper)}" if np.isfinite(lower) else ""
         move = use_minus(f"{curve.mean[place]:+z.3g}")
         tips.append(f"{shorten(curve.name)} = {value}\n{move} beside the average{band}")
-    dots = draw_tips(plot, curve.x, curve.mean, tips)
+    dots = draw_dots(plot, curve.x, curve.mean, tips, **INVISIBLE)
     return item(plot, target, dots, mode="mouse" if curve.labels else "vline")
 
 
@@ -402,11 +401,8 @@ def pair_surface(surface: Surface, target: str) -> dict[str, Any]:
         f"A row\n{first} = {number(x)}\n{second} = {number(y)}"
         for x, y in zip(surface.x_rows, surface.y_rows, strict=True)
     ]
-    source = ColumnDataSource({"x": surface.x_rows, "y": surface.y_rows, "tip": tips})
-    dots = plot.scatter(
-        "x", "y", source=source, size=4.5, fill_color="#15181b", fill_alpha=0.6, line_color=None, name="dots"
-    )
-    return item(plot, target, dots)
+    style = {"size": 4.5, "fill_color": "#15181b", "fill_alpha": 0.6, "line_color": None}
+    return item(plot, target, draw_dots(plot, surface.x_rows, surface.y_rows, tips, **style))
 
 
 def _draw_level_lines(surface: Surface, target: str) -> dict[str, Any]:
@@ -425,7 +421,7 @@ def _draw_level_lines(surface: Surface, target: str) -> dict[str, Any]:
         points += list(zip(along, line, strict=True))
         tips += [f"{shorten(other)} = {shorten(label)}\n{number(value)} on average" for value in line]
     x, y = np.array(points).T
-    dots = draw_tips(plot, x, y, tips, size=7)
+    dots = draw_dots(plot, x, y, tips, **{**INVISIBLE, "size": 7})
     legend = Legend(
         items=items, title=shorten(other), orientation="horizontal", label_text_font=FONT, title_text_font=FONT,
         background_fill_color=None, border_line_color=None, title_text_font_style="normal", ncols=4, location="left",
@@ -461,4 +457,4 @@ def pairs_of_scores(answer: Comparison, target: str) -> dict[str, Any]:
         x += answer.scores[which, shown].tolist()
         y += at.tolist()
         tips += [f"{shorten(answer.names[j])}\n{answer.labels[which]}: {answer.score_text(which, j)}" for j in shown]
-    return item(plot, target, draw_tips(plot, x, y, tips))
+    return item(plot, target, draw_dots(plot, x, y, tips, **INVISIBLE))
