@@ -161,7 +161,7 @@ class Question:
         if file is None or target is None:
             raise typer.BadParameter(o.NO_TABLE)
         if reading.dry_run:
-            show_plan(file, target, reading.limited_to(fit.rows), fit.likelihood, run, ranks_only=True)
+            show_plan(file, target, reading.make(fit.rows), fit.likelihood, run, ranks_only=True)
             return
         with print_errors(), print_warnings(run.quiet):
             self._answer_table(run_analysis(file, target, reading, fit, run), files, run)
@@ -213,7 +213,7 @@ def explain(
     """
     if (row is None) == (where is None):
         raise typer.BadParameter('say which rows: either --row 17 or --where "age > 60"')
-    choices = reading.limited_to(fit.rows)
+    choices = reading.make(fit.rows)
     if reading.dry_run:
         show_plan(file, target, choices, fit.likelihood, run, ranks_only=True)
         return

@@ -65,7 +65,7 @@ def as_json(analysis: Analysis) -> str:
     return _dump(record)
 
 
-def ranked_again_as_json(answer: SavedModelRanking) -> str:
+def saved_ranking_as_json(answer: SavedModelRanking) -> str:
     """Return the ranking of a saved model as JSON, with the steps that were done with the table."""
     name = answer.leading.measure.split("(")[0]
     record = {

@@ -155,7 +155,7 @@ class ReadingOptions:
         typer.Option("--table", help="Of a file with several, the table or sheet; by default that of the target."),
     ] = None
 
-    def limited_to(self, rows: int | None) -> Reading:
+    def make(self, rows: int | None) -> Reading:
         """Return the same options for `analyse`, with at most so many rows."""
         return Reading(self.drop, self.categorical, self.task.value, self.missing.value, rows, self.strict, self.table)
 

@@ -63,7 +63,7 @@ def print_errors(when_interrupted: str = NOTHING_LEFT) -> Iterator[None]:
     raise typer.Exit(BAD_INPUT)
 
 
-def kept_fits(checkpoint: Path | str | os.PathLike[str] | None) -> str:
+def interruption_note(checkpoint: Path | str | os.PathLike[str] | None) -> str:
     """Say what an interruption leaves behind."""
     return NOTHING_LEFT if checkpoint is None else FITS_KEPT
 
@@ -139,7 +139,7 @@ def run_analysis(
         select=select,
         likelihood=fit.likelihood,
         hyper=fit.make_hyper(run),
-        reading=reading.limited_to(fit.rows),
+        reading=reading.make(fit.rows),
         seed=run.seed,
         work=run.work,
         **options,

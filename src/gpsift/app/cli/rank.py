@@ -17,7 +17,7 @@ from gpsift.app.cli.outputs import (
     add_parts,
     check_writable,
     command_line,
-    kept_fits,
+    interruption_note,
     print_answer,
     print_errors,
     print_warnings,
@@ -66,7 +66,7 @@ def rank(
     if file is None or target is None:
         raise typer.BadParameter(o.NO_TABLE)
     if reading.dry_run:
-        show_plan(file, target, reading.limited_to(fit.rows), fit.likelihood, run, ranks_only=True)
+        show_plan(file, target, reading.make(fit.rows), fit.likelihood, run, ranks_only=True)
         return
     with print_errors(), print_warnings(run.quiet):
         analysis = run_analysis(file, target, reading, fit, run, measure=measure)
@@ -127,13 +127,13 @@ def select(
     measure = scoring.make()
     check_writable(html=html, save=save)
     if reading.dry_run:
-        show_plan(file, target, reading.limited_to(fit.rows), fit.likelihood, run)
+        show_plan(file, target, reading.make(fit.rows), fit.likelihood, run)
         return
     if rate is not None:
         refuse_typed(context, FOR_SUBMODELS, "it", "--rate")
-        run_test(file, target, reading.limited_to(fit.rows), fit.likelihood, run, html=html, rate=rate)
+        run_test(file, target, reading.make(fit.rows), fit.likelihood, run, html=html, rate=rate)
         return
-    with print_errors(kept_fits(run.checkpoint)), print_warnings(run.quiet):
+    with print_errors(interruption_note(run.checkpoint)), print_warnings(run.quiet):
         selection = Selection(folds, rule.value)
         analysis = run_analysis(file, target, reading, fit, run, select=selection, samples=samples, measure=measure)
         analysis = add_parts(analysis, parts, run.work, full=html is not None or run.json)
@@ -159,9 +159,9 @@ def stability(
     measure = scoring.make()
     check_writable(html=html)
     if reading.dry_run:
-        show_plan(file, target, reading.limited_to(fit.rows), fit.likelihood, run)
+        show_plan(file, target, reading.make(fit.rows), fit.likelihood, run)
         return
-    with print_errors(kept_fits(run.checkpoint)), print_warnings(run.quiet):
+    with print_errors(interruption_note(run.checkpoint)), print_warnings(run.quiet):
         analysis = run_analysis(file, target, reading, fit, run, samples=samples, measure=measure)
         write_outputs(analysis, run, html=html, show=show_stability)
 
@@ -202,12 +202,12 @@ def discover(
     """
     check_writable(html=html, plot=plot)
     if reading.dry_run:
-        show_plan(file, target, reading.limited_to(rows), likelihood, run)
+        show_plan(file, target, reading.make(rows), likelihood, run)
         return
     run_test(
         file,
         target,
-        reading.limited_to(rows),
+        reading.make(rows),
         likelihood,
         run,
         html=html,
@@ -232,7 +232,7 @@ def run_test(
     **options: Any,
 ) -> None:
     """Test the columns, draw, write the page and print."""
-    with print_errors(kept_fits(run.checkpoint)), print_warnings(run.quiet):
+    with print_errors(interruption_note(run.checkpoint)), print_warnings(run.quiet):
         found = discover_columns(
             file, target, reading=reading, likelihood=likelihood, seed=run.seed, work=run.work, **options
         )

@@ -11,17 +11,17 @@ import typer
 from gpsift.app.analysis import compare as comparison
 from gpsift.app.analysis import saved_model
 from gpsift.app.cli import options as o
-from gpsift.app.cli.json_answer import comparison_as_json, power_as_json, ranked_again_as_json
+from gpsift.app.cli.json_answer import comparison_as_json, power_as_json, saved_ranking_as_json
 from gpsift.app.cli.outputs import (
     check_writable,
     command_line,
-    kept_fits,
+    interruption_note,
     print_answer,
     print_errors,
     print_warnings,
     save_figure,
 )
-from gpsift.app.cli.terminal_answer import show_comparison, show_power, show_ranked_again
+from gpsift.app.cli.terminal_answer import show_comparison, show_power, show_saved_ranking
 from gpsift.app.tables.read import read_table
 from gpsift.reference.base import Reference
 from gpsift.reference.ensemble import Ensemble
@@ -40,10 +40,10 @@ def rank_saved(
     names = (str(model), file)
     answer = saved_model.rank_saved(load_model(model), table, measure, names=names, intervals=intervals, seed=run.seed)
     if html is not None:
-        from gpsift.app.html.answer_pages import write_ranked_again
+        from gpsift.app.html.answer_pages import write_saved_ranking
 
-        write_ranked_again(replace(answer, command=command_line()), html)
-    print_answer(answer, ranked_again_as_json, show_ranked_again, run, html=html)
+        write_saved_ranking(replace(answer, command=command_line()), html)
+    print_answer(answer, saved_ranking_as_json, show_saved_ranking, run, html=html)
 
 
 def load_model(model: Path) -> Reference | Ensemble:
@@ -132,7 +132,7 @@ def power(
     Example: gpsift power model.gpsift --chance 0.8
     """
     check_writable(plot=plot)
-    with print_errors(kept_fits(run.checkpoint)), print_warnings(run.quiet):
+    with print_errors(interruption_note(run.checkpoint)), print_warnings(run.quiet):
         loaded = load_model(model)
         answer = power_analysis.power(
             power_analysis.read_model(loaded),

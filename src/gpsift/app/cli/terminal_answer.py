@@ -42,7 +42,7 @@ LEAST_NEEDED = ("bar", "shares", "effects", "others", "interval")
 Cells = tuple[str, Callable[[int], str]]
 
 
-def show_ranked_again(answer: SavedModelRanking, console: Console) -> None:
+def show_saved_ranking(answer: SavedModelRanking, console: Console) -> None:
     """Print the ranking of a saved model, and what was done with the table of its rows."""
     where = "" if answer.table is None else f" of {answer.table}"
     console.print(f"{escape(answer.model)}, {answer.n_rows} rows{escape(where)}.")

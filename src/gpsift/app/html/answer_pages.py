@@ -164,15 +164,15 @@ def score_lines(answer: Comparison) -> list[dict[str, object]]:
     return found
 
 
-def write_ranked_again(answer: SavedModelRanking, path: str | os.PathLike[str]) -> Path:
+def write_saved_ranking(answer: SavedModelRanking, path: str | os.PathLike[str]) -> Path:
     """Write the page of a saved model's ranking, one HTML file that needs nothing else, and return its path."""
-    return write_html(ranked_again_text(answer), path)
+    return write_html(saved_ranking_text(answer), path)
 
 
-def ranked_again_text(answer: SavedModelRanking, *, now: datetime | None = None) -> str:
+def saved_ranking_text(answer: SavedModelRanking, *, now: datetime | None = None) -> str:
     """Return the page as text, with the date `now`, by default this moment."""
     return render(
-        "ranked_again.html",
+        "saved_ranking.html",
         {"figures": {}, "rows": None},
         now=now,
         answered=answer,
