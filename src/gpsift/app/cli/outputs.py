@@ -17,6 +17,7 @@ from rich.markup import escape
 
 from gpsift._utils.atomic import atomic_write
 from gpsift._utils.parallel import Work, spinner
+from gpsift._utils.text import shorten
 from gpsift._utils.warnings import collect_warnings, messages
 from gpsift.app.analysis import Analysis, analyse
 from gpsift.app.analysis.options import Reading, Selection
@@ -25,7 +26,7 @@ from gpsift.app.analysis.run import AnalysisPlan, plan_analysis
 from gpsift.app.cli.app import exit_code
 from gpsift.app.cli.json_answer import as_json, plan_as_json
 from gpsift.app.cli.options import FitOptions, JobOptions, PartOptions, ReadingOptions, RunOptions
-from gpsift.app.cli.terminal import MOST_ROWS_SHOWN, Output, new_table, shorten
+from gpsift.app.cli.terminal import MOST_ROWS_SHOWN, Output, new_table
 from gpsift.app.cli.terminal_answer import print_cautions, print_data
 from gpsift.app.tables.steps import Choice, TableError
 

@@ -23,8 +23,6 @@ CLOSE = re.compile(r"(?<=\d) (?=[%±])|(?<=±) (?=\d)")
 # This character replaces them while lines are made; rich would break lines at a no-break space.
 HELD = "\ue000"
 
-# Longer names are shortened.
-LONGEST_NAME = 40
 # Longer tables are cut off.
 MOST_ROWS_SHOWN = 40
 
@@ -62,11 +60,6 @@ def plain_sign(error: UnicodeError) -> tuple[str, int]:
         raise error
     lacking = error.object[error.start : error.end]
     return "".join(PLAIN_SIGNS.get(sign, "?") for sign in lacking), error.end
-
-
-def shorten(name: str, longest: int = LONGEST_NAME) -> str:
-    """Shorten a name, so that it leaves room for numbers beside it."""
-    return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
 def new_table(headings: Iterable[str], texts: Sequence[str] = ("column",)) -> Table:

@@ -11,14 +11,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from gpsift._utils.text import NOT_USED, SHARE, meaning, percent, percent_as_given
+from gpsift._utils.text import NOT_USED, SHARE, meaning, percent, percent_as_given, shorten
 from gpsift.app.analysis import Analysis
 from gpsift.app.analysis.analysis import NO_PAIR, describe_selection
 from gpsift.app.analysis.rows import Explanation
 from gpsift.app.analysis.run import AnalysisPlan, ColumnTest
 from gpsift.app.analysis.saved_model import SavedModelRanking
 from gpsift.app.cli.options import ADVICE
-from gpsift.app.cli.terminal import MOST_ROWS_SHOWN, new_table, print_first_that_fits, print_table, shorten
+from gpsift.app.cli.terminal import MOST_ROWS_SHOWN, new_table, print_first_that_fits, print_table
 from gpsift.app.findings import Finding, FindingKind, group_by_title
 from gpsift.decomposition.effects import Curve, Effects
 from gpsift.decomposition.interactions import Interactions
