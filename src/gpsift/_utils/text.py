@@ -15,6 +15,8 @@ MEANINGS: Mapping[str, str] = {"KL": "strength of reaction", "VAR": "variance of
 NOT_USED = "not used"
 # The heading of a column with shares of variance.
 SHARE = "share"
+# Longer names are cut off in a terminal.
+LONGEST_NAME = 40
 # A notebook shows at most this many lines of a table; a record may be large.
 MOST_LINES = 60
 
@@ -27,6 +29,15 @@ def join_names(names: Iterable[Any], most: int | None = 8) -> str:
     """
     shown = list(map(str, names))
     return ", ".join(shown[:most]) + (", ..." if most is not None and len(shown) > most else "")
+
+
+def shorten(name: str, longest: int = LONGEST_NAME) -> str:
+    """Cut off a name at its end, so that it leaves room for numbers beside it.
+
+    >>> shorten("a long name", 7)
+    'a long…'
+    """
+    return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
 def meaning(measure: str) -> str:

@@ -110,7 +110,7 @@ class Finding:
     def detail(self) -> str:
         """The finding in a sentence or two."""
         words = WORDS[self.kind][1]
-        text = words.format_map(self.data) if isinstance(words, str) else words(self.data)
+        text = words.format_map(_words(self.data)) if isinstance(words, str) else words(self.data)
         return TWO_STOPS.sub(r"\1", text)
 
 
@@ -146,8 +146,25 @@ def ordinal(n: int) -> str:
     return f"{n}{suffix}"
 
 
+def _words(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the data of a finding, with words that several sentences need: names, numbers of rows, was or were."""
+    names, count, is_one = _names(data), data.get("count") or 0, data.get("count") == 1
+    return {
+        "names": names,
+        "dropped": _dropped_columns(data),
+        "rows": f"{count:,} of {data.get('n_rows') or 0:,} rows",
+        "lines": "line" if is_one else "lines",
+        "values": "value" if is_one else "values",
+        "texts": "text" if is_one else "texts",
+        "were": "was" if is_one else "were",
+        "have": "has" if is_one else "have",
+        "own": "its own" if is_one else "their own",
+        **data,
+    }
+
+
 def _names(data: Mapping[str, Any]) -> str:
-    return join_names(data["columns"], NAMES_SHOWN)
+    return join_names(data.get("columns", ()), NAMES_SHOWN)
 
 
 def _substitutes(data: Mapping[str, Any]) -> str:
@@ -178,41 +195,10 @@ def _ard_disagrees(data: Mapping[str, Any]) -> str:
 
 def _dropped_columns(data: Mapping[str, Any]) -> str:
     """Return the beginning of a sentence about columns that were left out."""
-    names = data["columns"]
+    names = data.get("columns", ())
     if len(names) == 1:
         return f"The column {names[0]!r} was left out:"
     return f"{len(names):,} columns ({_names(data)}) were left out:"
-
-
-def _ending_in_names(words: str) -> Callable[[Mapping[str, Any]], str]:
-    """Return a function that makes a sentence ending in the names of the columns."""
-    return lambda data: f"{words.format_map(data)} {_names(data)}."
-
-
-def _starting_with_count(one: str, several: str, rest: str) -> Callable[[Mapping[str, Any]], str]:
-    """Return a function that makes a sentence beginning with a number of things."""
-    return lambda data: f"{data['count']:,} {one if data['count'] == 1 else several} {rest.format_map(data)}"
-
-
-def _dropped_lines(data: Mapping[str, Any], rest: str) -> str:
-    lines = "line" if data["count"] == 1 else "lines"
-    return f"{data['count']} {lines} {rest}, {data['text']!r}, {_were(data)} left out."
-
-
-def _were(data: Mapping[str, Any]) -> str:
-    return "was" if data["count"] == 1 else "were"
-
-
-def _row_count(data: Mapping[str, Any]) -> str:
-    return f"{data['count']:,} of {data['n_rows']:,} rows"
-
-
-def _own(data: Mapping[str, Any]) -> str:
-    return "its own" if data["count"] == 1 else "their own"
-
-
-def _missing_count(data: Mapping[str, Any]) -> str:
-    return f"{data['count']:,} missing {'value' if data['count'] == 1 else 'values'}"
 
 
 def _joined_levels(data: Mapping[str, Any]) -> str:
@@ -249,13 +235,6 @@ def _unknown_levels(data: Mapping[str, Any]) -> str:
     )
 
 
-def _leaking_columns(data: Mapping[str, Any]) -> str:
-    return (
-        f"{_names(data)}: alone nearly enough to know {data['target']!r}. If that is another form of the target, or "
-        "known only after it, leave it out and ask again."
-    )
-
-
 def _target_formula(data: Mapping[str, Any]) -> str:
     rows = "every row" if data["share"] == 1.0 else f"{int(1000 * data['share']) / 10:g} % of the rows"
     they, one = ("it is", "it") if len(data["columns"]) == 1 else ("they are", "one of them")
@@ -268,7 +247,7 @@ def _target_formula(data: Mapping[str, Any]) -> str:
 LEAKAGE = "Is the target known already?"
 TABLE = "What was done with the table"
 TIME = "What was done to save time"
-# The title of each kind, and its sentence: a format for the data, or a function of them.
+# The title of each kind, and its sentence: a format for the data and the words of `_words`, or a function of the data.
 WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]] = {
     FindingKind.EXPLAINS_NOTHING: (
         "The model explains nothing",
@@ -288,23 +267,16 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
     ),
     FindingKind.STARTS_DISAGREE: (
         "Several fits describe the data equally well",
-        lambda data: (
-            "Starts of the search ended at different optima; they disagree on the length-scales of "
-            f"{_names(data)}. KL and VAR suffer less from this than ARD."
-        ),
+        "Starts of the search ended at different optima; they disagree on the length-scales of {names}. KL and VAR "
+        "suffer less from this than ARD.",
     ),
     FindingKind.AT_LIMIT: ("A parameter ended at its limit", lambda data: f"{'; '.join(data['parameters'])}."),
     FindingKind.TAKEN_FOR_LEVELS: (
         "Few values, taken for levels",
-        lambda data: (
-            f"{_names(data)}: the length-scale is far shorter than the gaps between the values, "
-            "and slopes miss the jumps. Say that it is a category, or keep a prior on length-scales."
-        ),
+        "{names}: the length-scale is far shorter than the gaps between the values, and slopes miss the jumps. Say "
+        "that it is a category, or keep a prior on length-scales.",
     ),
-    FindingKind.CONSTANT_COLUMNS: (
-        "Constant columns",
-        lambda data: f"{_names(data)}: always the same, relevance 0.",
-    ),
+    FindingKind.CONSTANT_COLUMNS: ("Constant columns", "{names}: always the same, relevance 0."),
     FindingKind.SAMPLER_TROUBLE: ("The sampler is in trouble", "{trouble}"),
     FindingKind.COLUMNS_GO_TOGETHER: ("Columns that go together", _correlated_pairs),
     FindingKind.FEW_ROWS: (
@@ -316,93 +288,68 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
         "The length-scales of {n_columns:,} columns were searched all at once, which fits noise or misses what is "
         "there. Switch columns on one by one instead, hyper=Sift().",
     ),
-    FindingKind.MAY_LEAK: (LEAKAGE, _leaking_columns),
+    FindingKind.MAY_LEAK: (
+        LEAKAGE,
+        "{names}: alone nearly enough to know {target!r}. If that is another form of the target, or known only after "
+        "it, leave it out and ask again.",
+    ),
     FindingKind.TARGET_FORMULA: (LEAKAGE, _target_formula),
     FindingKind.PART_CHOSEN: (TABLE, "Of {count} {what} the one called {name!r} was read."),
-    FindingKind.LINES_ABOVE: (TABLE, lambda data: _dropped_lines(data, "above the header")),
+    FindingKind.LINES_ABOVE: (TABLE, "{count} {lines} above the header, {text!r}, {were} left out."),
     FindingKind.LINE_OF_UNITS: (TABLE, "The line of units below the header was left out ({text})."),
-    FindingKind.LINES_BELOW: (TABLE, lambda data: _dropped_lines(data, "at the end")),
+    FindingKind.LINES_BELOW: (TABLE, "{count} {lines} at the end, {text!r}, {were} left out."),
     FindingKind.LINES_UNEVEN: (
         TABLE,
-        _starting_with_count(
-            "line", "lines", "with fewer cells than the header got empty ones, or with more lost what was beyond."
-        ),
+        "{count:,} {lines} with fewer cells than the header got empty ones, or with more lost what was beyond.",
     ),
     FindingKind.HEADER_MISSING: (TABLE, "The first line holds numbers, so the columns were numbered: {text}."),
     FindingKind.HEADER_SHORT: (TABLE, "The first column has no name in the header, and was called {text!r}."),
-    FindingKind.NAMES_TOLD_APART: (TABLE, _ending_in_names("Columns of one name were told apart:")),
-    FindingKind.NUMBERS_READ: (TABLE, _ending_in_names("Texts were read as numbers ({how}):")),
-    FindingKind.DATES_READ: (TABLE, _ending_in_names("Read as dates{how}:")),
+    FindingKind.NAMES_TOLD_APART: (TABLE, "Columns of one name were told apart: {names}."),
+    FindingKind.NUMBERS_READ: (TABLE, "Texts were read as numbers ({how}): {names}."),
+    FindingKind.DATES_READ: (TABLE, "Read as dates{how}: {names}."),
     FindingKind.LIMITS_READ: (
         TABLE,
-        _starting_with_count(
-            "value", "values", "of {columns[0]!r} below a limit of detection, such as {text!r}, became half of it."
-        ),
+        "{count:,} {values} of {columns[0]!r} below a limit of detection, such as {text!r}, became half of it.",
     ),
     FindingKind.TEXTS_EMPTIED: (
         TABLE,
-        _starting_with_count(
-            "text", "texts", "among the numbers of {columns[0]!r}, such as {text!r}: taken as missing."
-        ),
+        "{count:,} {texts} among the numbers of {columns[0]!r}, such as {text!r}: taken as missing.",
     ),
-    FindingKind.INFINITE_EMPTIED: (TABLE, _ending_in_names("{count:,} infinite values became missing ones:")),
-    FindingKind.ROWS_WITHOUT_TARGET: (
-        TABLE,
-        lambda data: (
-            f"{_row_count(data)} {'has' if data['count'] == 1 else 'have'} no target and {_were(data)} left out."
-        ),
-    ),
-    FindingKind.COLUMN_EMPTY: (TABLE, lambda data: f"{_dropped_columns(data)} nothing is in there."),
+    FindingKind.INFINITE_EMPTIED: (TABLE, "{count:,} infinite values became missing ones: {names}."),
+    FindingKind.ROWS_WITHOUT_TARGET: (TABLE, "{rows} {have} no target and {were} left out."),
+    FindingKind.COLUMN_EMPTY: (TABLE, "{dropped} nothing is in there."),
     FindingKind.COLUMN_NEARLY_EMPTY: (
         TABLE,
         lambda data: f"{_dropped_columns(data)} more than {percent(data['most'])} is missing.",
     ),
     FindingKind.COLUMN_NAMES_ROWS: (
         TABLE,
-        lambda data: f"{_dropped_columns(data)} nearly every row has another value, as names of rows have.",
+        "{dropped} nearly every row has another value, as names of rows have.",
     ),
-    FindingKind.COLUMN_NUMBERS_ROWS: (TABLE, lambda data: f"{_dropped_columns(data)} nothing but numbers of rows."),
-    FindingKind.COLUMN_FREE_TEXT: (TABLE, lambda data: f"{_dropped_columns(data)} free text."),
+    FindingKind.COLUMN_NUMBERS_ROWS: (TABLE, "{dropped} nothing but numbers of rows."),
+    FindingKind.COLUMN_FREE_TEXT: (TABLE, "{dropped} free text."),
     FindingKind.COLUMN_MANY_LEVELS: (
         TABLE,
-        lambda data: (
-            f"{_dropped_columns(data)} a category of more than {data['most']} levels, which are rare for the most part."
-        ),
+        "{dropped} a category of more than {most} levels, which are rare for the most part.",
     ),
-    FindingKind.COLUMN_CONSTANT: (TABLE, lambda data: f"{_dropped_columns(data)} always the same."),
+    FindingKind.COLUMN_CONSTANT: (TABLE, "{dropped} always the same."),
     FindingKind.COLUMN_REPEATED: (TABLE, _repeated_columns),
     FindingKind.LEVELS_JOINED: (TABLE, _joined_levels),
     FindingKind.DATES_TAKEN_APART: (TABLE, _date_features),
-    FindingKind.ROWS_LEFT_OUT: (
-        TABLE,
-        lambda data: f"{_row_count(data)} with missing values {_were(data)} left out.",
-    ),
-    FindingKind.FILLED_WITH_MEAN: (
-        TABLE,
-        lambda data: f"{_missing_count(data)} of {data['column']!r} {_were(data)} replaced by its mean.",
-    ),
+    FindingKind.ROWS_LEFT_OUT: (TABLE, "{rows} with missing values {were} left out."),
+    FindingKind.FILLED_WITH_MEAN: (TABLE, "{count:,} missing {values} of {column!r} {were} replaced by its mean."),
     FindingKind.FILLED_WITH_MEDIAN: (
         TABLE,
-        _ending_in_names("{count:,} missing values were replaced by the median of the column:"),
+        "{count:,} missing values were replaced by the median of the column: {names}.",
     ),
-    FindingKind.MISSING_MARKED: (
-        TABLE,
-        _ending_in_names("Where much is missing, new columns say which rows these are:"),
-    ),
-    FindingKind.FILLED_WITH_LEVEL: (
-        TABLE,
-        lambda data: f"{_missing_count(data)} of {data['column']!r} became a level of {_own(data)}.",
-    ),
+    FindingKind.MISSING_MARKED: (TABLE, "Where much is missing, new columns say which rows these are: {names}."),
+    FindingKind.FILLED_WITH_LEVEL: (TABLE, "{count:,} missing {values} of {column!r} became a level of {own}."),
     FindingKind.ROWS_DRAWN: (TABLE, "{used} of {n_rows} rows were used, drawn with seed {seed}."),
-    FindingKind.COLUMNS_SET_ASIDE: (TABLE, _ending_in_names("Columns that the model does not take were set aside:")),
+    FindingKind.COLUMNS_SET_ASIDE: (TABLE, "Columns that the model does not take were set aside: {names}."),
     FindingKind.FILLED_AS_BEFORE: (TABLE, _filled_as_before),
     FindingKind.LEVELS_JOINED_AS_BEFORE: (
         TABLE,
-        _starting_with_count(
-            "value",
-            "values",
-            "of {columns[0]!r}, rare in the table of the fit or new, such as {text!r}: now {level!r}.",
-        ),
+        "{count:,} {values} of {columns[0]!r}, rare in the table of the fit or new, such as {text!r}: now {level!r}.",
     ),
     FindingKind.LEVELS_UNKNOWN: (TABLE, _unknown_levels),
     FindingKind.INFERENCE_SPARSE: (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpsift._utils.text import NOT_USED, meaning, others_not_used, percent
+from gpsift._utils.text import NOT_USED, meaning, others_not_used, percent, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -127,4 +127,4 @@ def new_axes(width: float, height: float) -> Axes:
 
 def short(name: str) -> str:
     """A name that fits beside an axis."""
-    return name if len(name) <= LABEL_LENGTH else f"{name[: LABEL_LENGTH - 1]}…"
+    return shorten(name, LABEL_LENGTH)

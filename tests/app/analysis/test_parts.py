@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 import gpsift as gs
-from gpsift.app.analysis.parts import MOST_PREDICTED_COLUMNS, MOST_WORK, add_effects, effects_are_slow
+from gpsift.app.analysis.costs import MOST_PREDICTED_COLUMNS, MOST_WORK, effects_are_slow
+from gpsift.app.analysis.parts import add_effects
 from gpsift.app.findings import FindingKind
 from gpsift.app.html import write_page
 from gpsift.reference.base import MissingCapability
@@ -96,5 +97,5 @@ def test_several_classes_have_what_their_model_offers():
 
 
 def test_many_columns_that_are_used_take_long(analysis, monkeypatch):
-    monkeypatch.setattr("gpsift.app.analysis.parts.MOST_COLUMNS_OF_EFFECTS", 5)
+    monkeypatch.setattr("gpsift.app.analysis.costs.MOST_COLUMNS_OF_EFFECTS", 5)
     assert effects_are_slow(analysis.model)

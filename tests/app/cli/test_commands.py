@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import gpsift as gs
 from gpsift._utils.warnings import warn
-from gpsift.app.analysis.parts import MOST_ROWS_OF_INTERVALS
+from gpsift.app.analysis.costs import MOST_ROWS_OF_INTERVALS
 from gpsift.app.cli import app
 
 runner = CliRunner()

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import gpsift as gs
-from gpsift.app.analysis.parts import MOST_WORK
+from gpsift.app.analysis.costs import MOST_WORK
 from gpsift.app.cli import app
 
 runner = CliRunner()

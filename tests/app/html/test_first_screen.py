@@ -13,8 +13,9 @@ from test_discovered_page import record
 from test_page import Outline
 
 import gpsift as gs
+from gpsift.app.analysis import costs
 from gpsift.app.analysis.analysis import Analysis
-from gpsift.app.analysis.parts import add_test, is_slow_to_test
+from gpsift.app.analysis.parts import add_test
 from gpsift.app.findings import Finding, FindingKind
 from gpsift.app.html import page_text
 from gpsift.app.html.render import NOT_WORDS
@@ -220,7 +221,7 @@ def test_a_test_is_made_where_it_is_quick():
     assert made.tested.discoveries[0] == "rate"
     assert add_test(made) is made
     assert add_test(analysis, wanted=False) is analysis
-    assert is_slow_to_test(analysis.model, 1000)
+    assert costs.testing_is_slow(analysis.model, 1000)
     large = replace(analysis, X=analysis.X.reindex(columns=[*analysis.X, *map(str, range(300))], fill_value=0.0))
     assert add_test(large).cautions[-1].kind is FindingKind.TEST_LEFT_OUT
     assert add_test(large).tested is None

@@ -30,6 +30,7 @@ from gpsift.selection.stability import Stability
 MOST_NAMED = 5
 # The largest k in "among the first k", if no size is suggested.
 MOST_FIRST = 5
+NO_PAIR = "No pair found: no two columns can be told from columns that do not act together."
 
 
 @dataclass(frozen=True, eq=False)

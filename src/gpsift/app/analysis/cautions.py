@@ -23,69 +23,52 @@ BLOCK = 500
 
 def find_cautions(model: FittedGP | DrawnGP, table: ModelTable, notes: Sequence[Finding]) -> tuple[Finding, ...]:
     """Return all cautions, the gravest first; `notes` are the steps of cleaning."""
-    return (
-        *([Finding(FindingKind.EXPLAINS_NOTHING)] if model.explains is False else []),
-        *_overfit(model),
-        *_search_problems(model, table),
-        *_unusual_inputs(model, table),
-        *_sampler_problems(model),
-        *_correlated_columns(model, table),
-        *_few_rows(table),
-        *notes,
-    )
-
-
-def _overfit(model: FittedGP | DrawnGP) -> list[Finding]:
-    missed = isinstance(model, FittedGP) and model.overfit_check
-    return [Finding(FindingKind.NO_NOISE_LEFT, missed._asdict())] if missed else []
-
-
-def _search_problems(model: FittedGP | DrawnGP, table: ModelTable) -> list[Finding]:
-    report = model.report
-    moving = () if report.starts_agree else _owners(report.moving_features, table.owner)
-    found: list[tuple[bool, FindingKind, Mapping[str, Any]]] = [
-        (not report.converged, FindingKind.NOT_CONVERGED, {"message": report.message}),
-        (not report.inference_converged, FindingKind.INFERENCE_UNSETTLED, {"n_iterations": report.n_iterations}),
-        (bool(moving), FindingKind.STARTS_DISAGREE, {"columns": moving}),
-        (bool(report.at_limit), FindingKind.AT_LIMIT, {"parameters": report.at_limit}),
-    ]
-    return [Finding(kind, data) for is_so, kind, data in found if is_so]
-
-
-def _unusual_inputs(model: FittedGP | DrawnGP, table: ModelTable) -> list[Finding]:
     report, owner = model.report, table.owner
+    moving = () if report.starts_agree else _owners(report.moving_features, owner)
     stepped = tuple(name for name in _owners(report.stepped_features, owner) if name not in table.groups)
     # A level without rows is normal; a column without variation is not.
     varying = {name for column, name in owner.items() if column not in report.constant_columns}
     constant = tuple(name for name in _owners(report.constant_columns, owner) if name not in varying)
-    found = {FindingKind.TAKEN_FOR_LEVELS: stepped, FindingKind.CONSTANT_COLUMNS: constant}
-    return [Finding(kind, {"columns": columns}) for kind, columns in found.items() if columns]
+    overfit = model.overfit_check if isinstance(model, FittedGP) else None
+    n_rows, n_columns = len(table.y), len(table.columns)
+    found: list[tuple[bool, FindingKind, Mapping[str, Any]]] = [
+        (model.explains is False, FindingKind.EXPLAINS_NOTHING, {}),
+        (bool(overfit), FindingKind.NO_NOISE_LEFT, overfit._asdict() if overfit else {}),
+        (not report.converged, FindingKind.NOT_CONVERGED, {"message": report.message}),
+        (not report.inference_converged, FindingKind.INFERENCE_UNSETTLED, {"n_iterations": report.n_iterations}),
+        (bool(moving), FindingKind.STARTS_DISAGREE, {"columns": moving}),
+        (bool(report.at_limit), FindingKind.AT_LIMIT, {"parameters": report.at_limit}),
+        (bool(stepped), FindingKind.TAKEN_FOR_LEVELS, {"columns": stepped}),
+        (bool(constant), FindingKind.CONSTANT_COLUMNS, {"columns": constant}),
+        *((True, FindingKind.SAMPLER_TROUBLE, {"trouble": trouble}) for trouble in _sampler_problems(model)),
+    ]
+    pairs = _correlated_columns(model, table)
+    found.append((bool(pairs), FindingKind.COLUMNS_GO_TOGETHER, {"pairs": pairs}))
+    few = n_rows < ROWS_PER_COLUMN * n_columns
+    found.append((few, FindingKind.FEW_ROWS, {"n_rows": n_rows, "n_columns": n_columns}))
+    return (*(Finding(kind, data) for is_so, kind, data in found if is_so), *notes)
 
 
-def _sampler_problems(model: FittedGP | DrawnGP) -> list[Finding]:
+def _sampler_problems(model: FittedGP | DrawnGP) -> Sequence[str]:
     if not isinstance(model, DrawnGP):
-        return []
+        return ()
     from gpsift.gp.hyperparameters.nuts import advice  # with the sampler
 
-    return [Finding(FindingKind.SAMPLER_TROUBLE, {"trouble": trouble}) for trouble in advice(model.diagnostics)]
+    return advice(model.diagnostics)
 
 
-def _correlated_columns(model: FittedGP | DrawnGP, table: ModelTable) -> list[Finding]:
-    """Return a finding about highly correlated columns, of which the model uses at least one.
+def _correlated_columns(model: FittedGP | DrawnGP, table: ModelTable) -> tuple[tuple[str, str, float], ...]:
+    """Return pairs of highly correlated columns of which the model uses at least one, and their correlations.
 
     Pairs of indicators of one category do not count.
     """
     owner, names = table.owner, list(table.X.columns)
-    used = model.used
-    pairs = sorted(
-        (
-            (names[i], names[j], r)
-            for i, j, r in correlated_pairs(table.X.to_numpy(), used, CORRELATED)
-            if owner[names[i]] != owner[names[j]]
-        ),
-        key=lambda pair: -abs(pair[2]),
+    pairs = (
+        (names[i], names[j], r)
+        for i, j, r in correlated_pairs(table.X.to_numpy(), model.used, CORRELATED)
+        if owner[names[i]] != owner[names[j]]
     )
-    return [Finding(FindingKind.COLUMNS_GO_TOGETHER, {"pairs": tuple(pairs)})] if pairs else []
+    return tuple(sorted(pairs, key=lambda pair: -abs(pair[2])))
 
 
 def correlated_pairs(X: np.ndarray, columns: Sequence[int], least: float) -> list[tuple[int, int, float]]:
@@ -107,13 +90,6 @@ def correlated_pairs(X: np.ndarray, columns: Sequence[int], least: float) -> lis
             if i != j and (i < j or not is_chosen[j]):
                 found.append((min(i, int(j)), max(i, int(j)), float(r[k, j])))
     return sorted(found)
-
-
-def _few_rows(table: ModelTable) -> list[Finding]:
-    n_rows, n_columns = len(table.y), len(table.columns)
-    if n_rows >= ROWS_PER_COLUMN * n_columns:
-        return []
-    return [Finding(FindingKind.FEW_ROWS, {"n_rows": n_rows, "n_columns": n_columns})]
 
 
 def _owners(columns: Sequence[str], owner: Mapping[str, str]) -> tuple[str, ...]:

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpsift._utils.text import NOT_USED, join_names, meaning, percent, summary_html
-from gpsift._utils.text import join_names as listed
 from gpsift._utils.warnings import collect_warnings
 from gpsift.app.analysis.analysis import Analysis
-from gpsift.app.analysis.parts import intervals_are_slow
+from gpsift.app.analysis.costs import intervals_are_slow
 from gpsift.app.analysis.saved_model import user_columns
 from gpsift.gp import DrawnGP, FittedGP
 from gpsift.io.files import load
@@ -149,9 +148,23 @@ class Comparison(Serializable):
     @classmethod
     def of(cls, first: Ranking, second: Ranking, labels: tuple[str, str]) -> Comparison:
         """Compare two rankings; raise an error if they have no common feature, or different measures."""
-        both = [name for name in first.names if name in set(second.names)]
-        _raise_if_incomparable(first, second, both, labels)
+        common = set(first.names).intersection(second.names)
+        both = [name for name in first.names if name in common]
+        if first.measure != second.measure:
+            raise ValueError(
+                f"{labels[0]} is a ranking by {first.measure} and {labels[1]} one by {second.measure}; scores of two "
+                "measures do not compare. Rank both by the same."
+            )
+        if not both:
+            raise ValueError(
+                f"{labels[0]} and {labels[1]} have no column in common: {join_names(first.names)} here, "
+                f"{join_names(second.names)} there. Compare two answers about the same columns."
+            )
         parts = [each.of_columns([each.names.index(name) for name in both], both) for each in (first, second)]
+        unknown = np.full((len(both), 2), np.nan)
+        only_first, only_second = (
+            tuple(each.names[j] for j in each.order if each.names[j] not in common) for each in (first, second)
+        )
         return cls(
             labels=labels,
             measure=first.measure,
@@ -160,8 +173,8 @@ class Comparison(Serializable):
             scores=np.array([each.scores for each in parts]),
             ranks=np.array([each.ranks for each in parts]),
             used=np.array([[each.is_used(j) for j in range(len(both))] for each in parts]),
-            intervals=np.array([_interval_of(each) for each in parts]),
-            only=(_others(first, both), _others(second, both)),
+            intervals=np.array([unknown if each.draws is None else each.interval() for each in parts]),
+            only=(only_first, only_second),
             details={each: ranking.details for each, ranking in zip(labels, (first, second), strict=True)},
         )
 
@@ -210,9 +223,23 @@ class Comparison(Serializable):
         return pd.DataFrame(columns).iloc[self.order].reset_index(drop=True)
 
     def plot(self, *, ax: Axes | None = None) -> Axes:
-        """Draw both scores of each feature, with their intervals, joined by a line."""
-
-        return plot_comparison(self, ax=ax)
+        """Draw two dots for each feature with their intervals, the most relevant feature on top."""
+        shown = self.order[:MAX_BARS]
+        ax = new_axes(6.4, 1.4 + 0.34 * len(shown)) if ax is None else ax
+        places = np.arange(len(shown))
+        sides = zip(self.labels, (BLUE, ORANGE), (-APART, APART), ("o", "D"), strict=True)
+        for which, (label, colour, beside, marker) in enumerate(sides):
+            at = places + beside
+            low, high = self.intervals[which, shown].T
+            ax.hlines(at, low, high, color=colour, linewidth=1.4, alpha=0.6)
+            ax.scatter(self.scores[which, shown], at, color=colour, marker=marker, s=26, label=short(label))
+        ax.set_yticks(places, [short(self.names[j]) for j in shown])
+        ax.invert_yaxis()
+        ax.set_xlim(left=0)
+        ax.set_xlabel(f"{meaning(self.measure)}, {self.units}")
+        ax.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
+        ax.spines[["top", "right"]].set_visible(False)
+        return ax
 
     def score_text(self, which: int, j: int) -> str:
         """Return one of the scores as text, or that the feature is not used."""
@@ -228,15 +255,16 @@ class Comparison(Serializable):
         told = [_end_sentence(f"{n} features that both have {first}")]
         if self.has_intervals:
             level = percent(LEVEL)
-            clear = [self._step(int(j)) for j in self.order if self.is_clear[j]]
-            beyond = _end_sentence(f"Scores differ by more than their {level} intervals allow: {listed(clear)}")
+            clear = [
+                f"{self.names[j]} ({self.score_text(0, j)} to {self.score_text(1, j)})"
+                for j in self.order
+                if self.is_clear[j]
+            ]
+            beyond = _end_sentence(f"Scores differ by more than their {level} intervals allow: {join_names(clear)}")
             told.append(beyond if clear else f"All scores differ by no more than their {level} intervals allow.")
         for label, names in zip(self.labels, self.only, strict=True):
-            told += [_end_sentence(f"Only in {label}: {listed(names)}")] if names else []
+            told += [_end_sentence(f"Only in {label}: {join_names(names)}")] if names else []
         return tuple(told)
-
-    def _step(self, j: int) -> str:
-        return f"{self.names[j]} ({self.score_text(0, j)} to {self.score_text(1, j)})"
 
     @property
     def told(self) -> str:
@@ -261,45 +289,3 @@ class Comparison(Serializable):
 def _end_sentence(text: str) -> str:
     """Add a full stop, unless the text ends in dots."""
     return text if text.endswith("...") else f"{text}."
-
-
-def _raise_if_incomparable(first: Ranking, second: Ranking, both: list[str], labels: tuple[str, str]) -> None:
-    if first.measure != second.measure:
-        raise ValueError(
-            f"{labels[0]} is a ranking by {first.measure} and {labels[1]} one by {second.measure}; scores of two "
-            "measures do not compare. Rank both by the same."
-        )
-    if not both:
-        raise ValueError(
-            f"{labels[0]} and {labels[1]} have no column in common: {join_names(first.names)} here, "
-            f"{join_names(second.names)} there. Compare two answers about the same columns."
-        )
-
-
-def _others(ranking: Ranking, both: list[str]) -> tuple[str, ...]:
-    common = set(both)
-    return tuple(ranking.names[j] for j in ranking.order if ranking.names[j] not in common)
-
-
-def _interval_of(ranking: Ranking) -> np.ndarray:
-    return np.full((len(ranking.names), 2), np.nan) if ranking.draws is None else ranking.interval()
-
-
-def plot_comparison(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
-    """Draw two dots for each feature with their intervals, the most relevant feature on top."""
-    shown = comparison.order[:MAX_BARS]
-    ax = new_axes(6.4, 1.4 + 0.34 * len(shown)) if ax is None else ax
-    places = np.arange(len(shown))
-    sides = zip(comparison.labels, (BLUE, ORANGE), (-APART, APART), ("o", "D"), strict=True)
-    for which, (label, colour, beside, marker) in enumerate(sides):
-        at = places + beside
-        low, high = comparison.intervals[which, shown].T
-        ax.hlines(at, low, high, color=colour, linewidth=1.4, alpha=0.6)
-        ax.scatter(comparison.scores[which, shown], at, color=colour, marker=marker, s=26, label=short(label))
-    ax.set_yticks(places, [short(comparison.names[j]) for j in shown])
-    ax.invert_yaxis()
-    ax.set_xlim(left=0)
-    ax.set_xlabel(f"{meaning(comparison.measure)}, {comparison.units}")
-    ax.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax

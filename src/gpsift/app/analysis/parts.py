@@ -16,23 +16,19 @@ from gpsift._utils.pareto import LARGEST_K_HAT
 from gpsift._utils.progress import progress_bar, track
 from gpsift._utils.warnings import collect_warnings
 from gpsift.app.analysis.analysis import Analysis, ColumnEffects
+from gpsift.app.analysis.costs import effects_are_slow, intervals_are_slow, testing_is_slow
 from gpsift.app.analysis.rows import sample_rows
+from gpsift.app.analysis.run import checkpoint_in
 from gpsift.app.findings import Finding, FindingKind
 from gpsift.decomposition.effects import effects
 from gpsift.decomposition.interactions import interactions
 from gpsift.decomposition.shapley import explain
 from gpsift.decomposition.sobol import variance_shares
-from gpsift.gp import GP, DrawnGP, FittedGP, one_of
+from gpsift.gp import GP, one_of
 from gpsift.reference.base import MissingCapability
-from gpsift.reference.ensemble import members_of
 from gpsift.selection.conditional_test.conditionals import quick_hyper
 from gpsift.selection.conditional_test.discover import discover
 from gpsift.selection.data import Features
-
-# Up to this many rows, by inference, intervals take at most half a minute on one core. After Laplace's method they
-# always take longer, because most predictions have no closed form. The search for modes visits each active column.
-MOST_ROWS_OF_INTERVALS = {"exact": 500, "ep": 200}
-MOST_CELLS_OF_INTERVALS = 8000
 
 
 def add_intervals(analysis: Analysis, wanted: bool | None = None, work: Work = Work()) -> Analysis:
@@ -56,34 +52,12 @@ def add_intervals(analysis: Analysis, wanted: bool | None = None, work: Work = W
     return analysis
 
 
-def intervals_are_slow(model: FittedGP | DrawnGP) -> bool:
-    """Return whether intervals of the scores of a model may take more than half a minute."""
-    if isinstance(model, DrawnGP):
-        return False  # it has intervals already
-    if model.inferred.is_sparse and (model.inputs.X is None or not model.likelihood.has_closed_form):
-        return False  # it cannot have intervals
-    return (
-        model.n_rows > MOST_ROWS_OF_INTERVALS.get(model.inference, 0)
-        or model.n_rows * len(model.open_columns) > MOST_CELLS_OF_INTERVALS
-    )
-
-
 def _left_out(analysis: Analysis, kind: FindingKind, n_columns: int) -> Analysis:
     return _add_caution(analysis, kind, {"n_rows": analysis.n_rows, "n_columns": n_columns})
 
 
 def _add_caution(analysis: Analysis, kind: FindingKind, data: Mapping[str, Any]) -> Analysis:
     return replace(analysis, cautions=(*analysis.cautions, Finding(kind, data)))
-
-
-# The work is draws times squared rows (or inducing points) times active columns. Up to these numbers, by inference, it
-# takes about 15 seconds on one core. With another likelihood the mean of observations is computed at every value.
-MOST_WORK = {"exact": 4e7, "sparse": 4e7}
-MOST_WORK_OF_OTHERS = 5e6
-# The work of pairs grows with the square of the columns, and of attributions with the third power.
-MOST_COLUMNS_OF_EFFECTS = 300
-# A sparse model with blocks averages predictions, which takes three seconds for each column.
-MOST_PREDICTED_COLUMNS = 5
 
 
 def add_effects(analysis: Analysis, wanted: bool | None = None, work: Work = Work()) -> Analysis:
@@ -103,18 +77,6 @@ def add_effects(analysis: Analysis, wanted: bool | None = None, work: Work = Wor
     return replace(analysis, column_effects=replace(analysis.column_effects or ColumnEffects(), **found))
 
 
-def effects_are_slow(model: FittedGP | DrawnGP) -> bool:
-    """Return whether curves, interactions, shares and attributions may take more than 15 seconds."""
-    first = one_of(model)
-    n_columns = len(model.used) * len(members_of(model))
-    if first.report.n_blocks:
-        return n_columns > MOST_PREDICTED_COLUMNS
-    if len(model.used) > MOST_COLUMNS_OF_EFFECTS:
-        return True
-    n = first.inferred.n_inducing or first.n_rows
-    return n_columns * n**2 > MOST_WORK.get(first.inference, MOST_WORK_OF_OTHERS)
-
-
 def _missing_effects(analysis: Analysis) -> Iterator[tuple[str, Any]]:
     """Yield the effects that the analysis does not have yet, by name, as far as the model has them."""
     model, options = analysis.model_with_recipe, analysis.unit_options
@@ -132,26 +94,14 @@ def _missing_effects(analysis: Analysis) -> Iterator[tuple[str, Any]]:
             yield name, part()
 
 
-# Up to this many rows, by inference, and this many cells the test takes at most 15 seconds on one core.
-MOST_ROWS_OF_A_TEST = {"exact": 500, "ep": 300, "laplace": 200}
-MOST_CELLS_OF_A_TEST = 8000
-
-
 def add_test(analysis: Analysis, wanted: bool | None = None, work: Work = Work()) -> Analysis:
     """Return the analysis with a test of every column given all others, at a false discovery rate."""
     if wanted is False or analysis.tested is not None:
         return analysis
-    if wanted is None and is_slow_to_test(analysis.model, analysis.X.shape[1]):
+    if wanted is None and testing_is_slow(analysis.model, analysis.X.shape[1]):
         return _left_out(analysis, FindingKind.TEST_LEFT_OUT, analysis.n_columns)
     model = GP(likelihood=one_of(analysis.model).likelihood.of_new_rows, hyper=quick_hyper(*analysis.X.shape))
-    features, folder = Features(analysis.groups, analysis.categories), work.folder()
-    work = work if folder is None else replace(work, checkpoint=folder / "test.sqlite")
+    features, work = Features(analysis.groups, analysis.categories), checkpoint_in(work, "test.sqlite")
     with collect_warnings():  # fits to parts of the rows warn, but they are not shown
         found = discover(analysis.X, analysis.y, model, features=features, seed=analysis.seed, work=work)
     return replace(analysis, tested=found)
-
-
-def is_slow_to_test(model: FittedGP | DrawnGP, n_columns: int) -> bool:
-    """Return whether the test may take more than 15 seconds."""
-    first = one_of(model)
-    return first.n_rows > MOST_ROWS_OF_A_TEST.get(first.inference, 0) or first.n_rows * n_columns > MOST_CELLS_OF_A_TEST

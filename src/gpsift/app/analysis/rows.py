@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +13,6 @@ from gpsift.decomposition.shapley import Attribution, explain
 from gpsift.gp.fitted import Prediction
 from gpsift.reference.base import MissingCapability
 from gpsift.relevance import KL, rank
-from gpsift.relevance.ranking import Ranking
 
 MOST_ROWS = 2000
 # A page shows at most this many cells: about 2 MB of text with the contribution of each column.
@@ -80,10 +79,19 @@ def row_details(analysis: Analysis) -> RowDetails | None:
     if ranking.pointwise is None or shown is None:
         return None
     order, places, positions = shown.order, shown.places, shown.positions
-    values = [_user_values(analysis, ranking, int(j), places) for j in order]
-    shares = ranking.mean_shares
-    names = tuple(ranking.names[j] for j in order)
-    added, added_sd = _contributions(analysis, names)
+    names, shares = tuple(ranking.names[j] for j in order), ranking.mean_shares
+    # The user's values of a column, or the coordinate of a group that is no column.
+    values = [
+        analysis.rows[name].iloc[positions].reset_index(drop=True)
+        if name in analysis.rows.columns
+        else pd.Series(ranking.points[places, j])
+        for name, j in zip(names, order, strict=True)
+    ]
+    added, added_sd = None, None
+    apart = None if analysis.column_effects is None else analysis.column_effects.rows
+    if apart is not None and set(names) <= set(apart.names):
+        columns = [apart.names.index(name) for name in names]
+        added, added_sd = apart.values[:, columns].T, apart.sd[:, columns].T
     return RowDetails(
         places=places,
         total=len(ranking.pointwise),
@@ -99,15 +107,6 @@ def row_details(analysis: Analysis) -> RowDetails | None:
         added=added,
         added_sd=added_sd,
     )
-
-
-def _contributions(analysis: Analysis, names: Sequence[str]) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Return the contribution of each column to the prediction of each row, and its standard deviation, if known."""
-    apart = None if analysis.column_effects is None else analysis.column_effects.rows
-    if apart is None or not set(names) <= set(apart.names):
-        return None, None
-    columns = [apart.names.index(name) for name in names]
-    return apart.values[:, columns].T, apart.sd[:, columns].T
 
 
 def subsample(n: int, p: int, seed: int) -> np.ndarray:
@@ -127,14 +126,6 @@ def color_rank(values: pd.Series) -> np.ndarray:
         places = pd.Categorical(values.astype(str)).codes.astype(float)
     low, high = np.nanmin(places), np.nanmax(places)
     return np.full(places.shape, 0.5) if high == low else np.nan_to_num((places - low) / (high - low), nan=0.5)
-
-
-def _user_values(analysis: Analysis, ranking: Ranking, j: int, places: np.ndarray) -> pd.Series:
-    """Return the user's values of a column of the ranking, or the coordinate of a group that is no column."""
-    name = ranking.names[j]
-    if name in analysis.rows.columns:
-        return analysis.rows[name].iloc[ranking.rows[places]].reset_index(drop=True)
-    return pd.Series(ranking.points[places, j])
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,31 +170,25 @@ def explain_rows(analysis: Analysis, X: pd.DataFrame, y: np.ndarray) -> Explanat
     """Explain rows in the form of `Analysis.X`, which need not be rows of the fit."""
     options = analysis.unit_options
     here, everywhere = rank(analysis.model, X, KL(), **options), rank(analysis.model, measure=KL(), **options)
-    shares = here.shares
     prediction = analysis.model.predict(X)
+    attribution = None
+    with suppress(MissingCapability):  # the model has no closed form for it
+        found = explain(analysis.model, X, **options)
+        places = {name: place for place, name in enumerate(found.names)}
+        kept = np.array([places.get(name, -1) for name in here.names])
+        # An attribution may leave out unused columns. They contribute nothing: they get the last column, of zeros.
+        nothing = np.zeros((len(X), 1))
+        values, sd, points = (np.hstack([each, nothing])[:, kept] for each in (found.values, found.sd, found.points))
+        attribution = replace(found, names=here.names, values=values, sd=sd, points=points)
     return Explanation(
         names=here.names,
         scores=here.scores,
         average=everywhere.scores,
         used=np.ones(len(here.names), dtype=bool) if here.used is None else here.used,
-        moves_mean=shares.get("mean"),
-        moves_variance=shares.get("variance"),
+        moves_mean=here.shares.get("mean"),
+        moves_variance=here.shares.get("variance"),
         prediction=prediction.mean,
         sd=np.sqrt(prediction.var),
         observed=np.asarray(y),
-        attribution=_attribute(analysis, X, here.names),
+        attribution=attribution,
     )
-
-
-def _attribute(analysis: Analysis, X: pd.DataFrame, names: tuple[str, ...]) -> Attribution | None:
-    """Return the contributions of these columns to each row; None if the model has no closed form for them."""
-    try:
-        found = explain(analysis.model, X, **analysis.unit_options)
-    except MissingCapability:
-        return None
-    places = {name: place for place, name in enumerate(found.names)}
-    kept = np.array([places.get(name, -1) for name in names])
-    # An attribution may leave out unused columns. They contribute nothing: they get the last column, of zeros.
-    nothing = np.zeros((len(X), 1))
-    values, sd, points = (np.hstack([each, nothing])[:, kept] for each in (found.values, found.sd, found.points))
-    return replace(found, names=names, values=values, sd=sd, points=points)

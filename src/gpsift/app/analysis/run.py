@@ -12,13 +12,21 @@ from dataclasses import dataclass, replace
 from inspect import signature
 from numbers import Integral
 from pathlib import Path as FilePath
-from typing import Any, Self
+from typing import Any
 
 from gpsift._utils.parallel import Work
 from gpsift._utils.progress import fit_progress, progress_bar, spinner, track
 from gpsift._utils.warnings import collect_warnings, messages, warn
 from gpsift.app.analysis.analysis import Analysis
 from gpsift.app.analysis.cautions import find_cautions
+from gpsift.app.analysis.costs import (
+    LARGEST_PATH,
+    MANY_COLUMNS,
+    MOST_COLUMNS_OF_VAR,
+    MOST_ROWS_OF_A_SEARCH,
+    MOST_ROWS_OF_A_SPARSE_RANKING,
+    MOST_ROWS_OF_AN_ITERATED_SEARCH,
+)
 from gpsift.app.analysis.options import Reading, Selection, reproduce_code
 from gpsift.app.findings import Finding, FindingKind
 from gpsift.app.tables.encode import ModelTable
@@ -38,18 +46,6 @@ from gpsift.selection.orders import FeatureOrder, Order, Ranked, rank_units, rea
 from gpsift.selection.path import Path
 from gpsift.selection.stability import Stability
 
-# A search fits a model for each size.
-MOST_ROWS_OF_A_SEARCH = 1000
-# With iterative inference a fit takes ten times as long: 840 rows of two classes took more than three minutes.
-MOST_ROWS_OF_AN_ITERATED_SEARCH = 500
-# Sparse inference takes about a minute for this many.
-MOST_ROWS_OF_A_SPARSE_RANKING = 20_000
-LARGEST_PATH = 30
-# Beyond this number all length-scales cannot be optimised at once, and orders that try every column take too many fits.
-# Stepwise selection (`Sift`) has no such limit.
-MANY_COLUMNS = 300
-# VAR conditions each active column on all others: the third power of their number, half a minute at 5000.
-MOST_COLUMNS_OF_VAR = 2000
 LIKELIHOOD_OF_TASK = {"regression": "gaussian", "counts": "poisson"}
 
 
@@ -107,15 +103,17 @@ def analyse(
     'bmi'
     """
     began = time.perf_counter()
-    options = _non_default(
-        measure=measure,
-        select=select,
-        samples=samples,
-        likelihood=likelihood,
-        hyper=hyper,
-        reading=reading,
-        seed=seed,
-    )
+    options = {
+        "measure": measure,
+        "select": select,
+        "samples": samples,
+        "likelihood": likelihood,
+        "hyper": hyper,
+        "reading": reading,
+        "seed": seed,
+    }
+    defaults = signature(analyse).parameters
+    changed = {name: given for name, given in options.items() if given != defaults[name].default}
     with spinner("reading", work.progress):
         table = reading.read(data, target)
     notes = list(table.notes)
@@ -124,14 +122,19 @@ def analyse(
     model = GP(likelihood=likelihood or default_likelihood(table), hyper=hyper)
     ranks_only = not (selection or samples)
     table, model = limit_cost(table, model, reading, seed=seed, ranks_only=ranks_only, notes=notes)
-    fits = _FittedTable.fit(table, model, read_order(measure), seed, work)
-    if fits.inference_is_sparse:
-        notes.append(fits.inference_is_sparse)
-    if fits.many_at_once:
-        notes.insert(0, fits.many_at_once)
+    work.folder()  # a checkpoint that is no folder is refused
+    has_own_bar = model.hyper.samples
+    with fit_progress(False if has_own_bar else work.progress):
+        fitted = model.fit(table.X, table.y)
+    fits = _FittedTable(table, model, fitted, read_order(measure), seed, work)
+    if isinstance(fitted, FittedGP) and fitted.inference == "sparse":
+        sizes = {"n_inducing": fitted.report.n_inducing, "n_blocks": fitted.report.n_blocks}
+        notes.append(Finding(FindingKind.INFERENCE_SPARSE, {"n_rows": len(table.y), **sizes}))
+    if fits.has_many_at_once:
+        notes.insert(0, Finding(FindingKind.MANY_COLUMNS, {"n_columns": len(table.columns)}))
     with progress_bar("ranking", work.progress):
-        rankings, known = fits.rankings(notes)
-    path, unsearched = fits.path(selection, known, notes) if selection else (None, None)
+        rankings, known = fits.rank(notes)
+    path, unsearched = fits.search(selection, known, notes) if selection else (None, None)
     return Analysis(
         source=source_name(data),
         target=table.target,
@@ -143,22 +146,16 @@ def analyse(
         groups=table.groups,
         dates=table.dates,
         recipe=table.recipe,
-        model=fits.fitted,
+        model=fitted,
         rankings=rankings,
         path=path,
         unsearched=unsearched,
-        stability=fits.stability(samples) if samples else None,
-        cautions=find_cautions(fits.fitted, table, notes),
-        command=reproduce_code(data, target, options),
+        stability=fits.rank_samples(samples) if samples else None,
+        cautions=find_cautions(fitted, table, notes),
+        command=reproduce_code(data, target, changed),
         seed=seed,
         seconds=time.perf_counter() - began,
     )
-
-
-def _non_default(**options: Any) -> dict[str, Any]:
-    """Return the arguments of `analyse` that differ from their defaults."""
-    default_of = {name: each.default for name, each in signature(analyse).parameters.items()}
-    return {name: each for name, each in options.items() if each != default_of[name]}
 
 
 def source_name(data: Any) -> str:
@@ -193,7 +190,7 @@ def limit_cost(
 
 @dataclass(frozen=True, eq=False)
 class _FittedTable:
-    """A model fitted to a table, with functions for rankings, submodels and stability."""
+    """A model fitted to a table, which is ranked, searched for submodels, and fitted to samples of the rows."""
 
     table: ModelTable
     model: GP
@@ -201,15 +198,6 @@ class _FittedTable:
     order: Order
     seed: int
     work: Work
-    folder: FilePath | None
-
-    @classmethod
-    def fit(cls, table: ModelTable, model: GP, order: Order, seed: int, work: Work) -> Self:
-        """Fit the model to the whole table."""
-        has_own_bar = model.hyper.samples
-        with fit_progress(False if has_own_bar else work.progress):
-            fitted = model.fit(table.X, table.y)
-        return cls(table, model, fitted, order, seed, work, work.folder())
 
     @property
     def features(self) -> Features:
@@ -217,30 +205,11 @@ class _FittedTable:
         return Features(self.table.groups, self.table.categories)
 
     @property
-    def many_at_once(self) -> Finding | None:
-        """A finding if many columns were fitted at once instead of stepwise."""
-        n_columns = len(self.table.columns)
-        if n_columns <= MANY_COLUMNS or self.model.hyper.switches:
-            return None
-        return Finding(FindingKind.MANY_COLUMNS, {"n_columns": n_columns})
+    def has_many_at_once(self) -> bool:
+        """True if many columns were fitted at once instead of stepwise."""
+        return len(self.table.columns) > MANY_COLUMNS and not self.model.hyper.switches
 
-    @property
-    def inference_is_sparse(self) -> Finding | None:
-        """A finding about the approximation, if inference is sparse."""
-        if isinstance(self.fitted, DrawnGP) or self.fitted.inference != "sparse":
-            return None
-        report = self.fitted.report
-        sizes = {"n_rows": len(self.table.y), "n_inducing": report.n_inducing, "n_blocks": report.n_blocks}
-        return Finding(FindingKind.INFERENCE_SPARSE, sizes)
-
-    @property
-    def too_many_columns(self) -> Finding | None:
-        """The reason not to search submodels; None if they can be searched."""
-        if self.many_at_once is None or type(self.order) is Ranked:
-            return None
-        return Finding(FindingKind.NOT_SEARCHED, {"n_columns": len(self.table.columns), "most": MANY_COLUMNS})
-
-    def rankings(self, notes: list[Finding]) -> tuple[dict[str, Ranking], FeatureOrder | None]:
+    def rank(self, notes: list[Finding]) -> tuple[dict[str, Ranking], FeatureOrder | None]:
         """Rank by the leading measure and by the others that the model has.
 
         Also return the order of the search, if the leading ranking is that order.
@@ -266,25 +235,26 @@ class _FittedTable:
             return found, None
         return found, FeatureOrder.by(leading, units, messages(caught))
 
-    def path(
+    def search(
         self, selection: Selection, known: FeatureOrder | None, notes: list[Finding]
     ) -> tuple[Path | None, Finding | None]:
         """Search submodels of increasing size, with a note if not all sizes; or return the reason why not."""
         from gpsift.selection.search import make_plan, n_candidate_units, run_plan  # not needed for a ranking
 
-        if self.too_many_columns:
-            notes.append(self.too_many_columns)
-            return None, self.too_many_columns
         n_columns, units = len(self.table.columns), self.features.units(self.fitted.inputs.names)
+        if self.has_many_at_once and type(self.order) is not Ranked:  # this order tries every column
+            notes.append(Finding(FindingKind.NOT_SEARCHED, {"n_columns": n_columns, "most": MANY_COLUMNS}))
+            return None, notes[-1]
         largest = min(LARGEST_PATH, n_candidate_units(self.fitted, units))
         if largest < n_columns:
             notes.append(Finding(FindingKind.PATH_SHORTENED, {"largest": largest, "n_columns": n_columns}))
         data = Data.read(self.table.X, self.table.y, {})
         cv = Folds(selection.cv, seed=self.seed) if isinstance(selection.cv, Integral) else selection.cv
         plan = make_plan(data, self.order, sizes=largest, cv=cv, model=self.model, reference=self.fitted, units=units)
-        return run_plan(replace(plan, ordered=known), self._work("submodels"), selection.rule), None
+        work = checkpoint_in(self.work, "submodels.sqlite")
+        return run_plan(replace(plan, ordered=known), work, selection.rule), None
 
-    def stability(self, samples: int) -> Stability:
+    def rank_samples(self, samples: int) -> Stability:
         """Rank random samples of the rows; by KL if the order is that of a projection, which has no scores."""
         from gpsift.selection.stability import stability  # not needed for a ranking
 
@@ -296,11 +266,14 @@ class _FittedTable:
             model=self.model,
             features=self.features,
             seed=self.seed,
-            work=self._work("samples"),
+            work=checkpoint_in(self.work, "samples.sqlite"),
         )
 
-    def _work(self, what: str) -> Work:
-        return self.work if self.folder is None else replace(self.work, checkpoint=self.folder / f"{what}.sqlite")
+
+def checkpoint_in(work: Work, name: str) -> Work:
+    """Return the work with a checkpoint of its own, in the folder of its checkpoints."""
+    folder = work.folder()
+    return work if folder is None else replace(work, checkpoint=folder / name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,14 +303,9 @@ def plan_analysis(
     table, model = limit_cost(table, model, reading, seed=seed, ranks_only=ranks_only, notes=notes)
     if isinstance(model.inference, Sparse):  # the fit decides on the approximation
         notes.append(Finding(FindingKind.INFERENCE_SPARSE, {"n_rows": len(table.y)}))
-    kinds = {name: _kind_in_words(table, name) for name in table.columns}
+    kinds = {name: "a date" if name in table.dates else "a category" for name in table.groups}
+    kinds = {name: kinds.get(name, "a number") for name in table.columns}
     return AnalysisPlan(source_name(data), table.target, table.task, len(table.y), kinds, tuple(notes), seed)
-
-
-def _kind_in_words(table: ModelTable, name: str) -> str:
-    if name not in table.groups:
-        return "a number"
-    return "a date" if name in table.dates else "a category"
 
 
 @dataclass(frozen=True, eq=False)
@@ -381,7 +349,6 @@ def discover_columns(
     notes = list(table.notes)
     table = reading.limit_rows(table, MOST_ROWS_OF_A_SEARCH, seed, notes)
     model = GP(likelihood=likelihood or default_likelihood(table), hyper=quick_hyper(*table.X.shape))
-    folder = work.folder()
     found = discover(
         table.X,
         table.y,
@@ -391,7 +358,7 @@ def discover_columns(
         repeats=repeats,
         features=Features(table.groups, table.categories),
         seed=seed,
-        work=work if folder is None else replace(work, checkpoint=folder / "discoveries.sqlite"),
+        work=checkpoint_in(work, "discoveries.sqlite"),
     )
     return ColumnTest(
         source=source_name(data),

@@ -27,27 +27,12 @@ from gpsift.selection.orders import rank_units
 
 @dataclass(frozen=True, eq=False)
 class SavedModelRanking(ShownRankings):
-    """The ranking of a saved model, as the command line and the page show it.
+    """The ranking of a saved model, as the command line and the page show it."""
 
-    Attributes
-    ----------
-    model : str
-        The file of the model.
-    table : str or None
-        The file of the rows; None for the rows of the fit.
-    leading : Ranking
-        The ranking of the user's columns.
-    cautions : tuple of Finding
-        Cautions for the reader, and the steps of cleaning the table.
-    seed : int
-    command : str or None
-        The command that reproduces the ranking.
-    """
-
-    model: str
-    table: str | None
+    model: str  # its file
+    table: str | None  # the file of the rows; None for the rows of the fit
     leading: Ranking
-    cautions: tuple[Finding, ...] = ()
+    cautions: tuple[Finding, ...] = ()  # with the steps of cleaning the table
     seed: int = 0
     command: str | None = None
     seconds: float = 0.0
@@ -94,28 +79,24 @@ def rank_saved(
     return SavedModelRanking(*names, ranking, cautions, options.get("seed", 0))
 
 
-def _find_categories(model: Reference | Ensemble) -> dict[str, list[str]]:
-    """Return the features that are indicators such as "colour=red", by category."""
-    groups: dict[str, list[str]] = {}
+def user_columns(model: Reference | Ensemble) -> Features:
+    """Return the user's columns as units of features: a category or a date has several features.
+
+    Indicators such as "colour=red" belong to a category, features such as "day: month" to a date.
+    """
+    names, recipe = model.inputs.names, model.inputs.recipe
     inputs = model.inputs.sample if model.inputs.X is None else model.inputs.X
     assert inputs is not None  # a fitted GP keeps its rows, or a sample of them
-    for feature, values in zip(model.inputs.names, inputs.T, strict=True):
+    categories: dict[str, list[str]] = {}
+    for feature, values in zip(names, inputs.T, strict=True):
         name, sign, _ = feature.partition("=")
         if sign and np.isin(values, (0.0, 1.0)).all():
-            groups.setdefault(name, []).append(feature)
-    return groups
-
-
-def _find_dates(model: Reference | Ensemble) -> dict[str, list[str]]:
-    """Return the features that are made from a date such as "day: month", by column."""
-    known = () if model.inputs.recipe is None else model.inputs.recipe.first_dates
-    return {name: [feature for feature in model.inputs.names if feature.startswith(f"{name}: ")] for name in known}
-
-
-def user_columns(model: Reference | Ensemble) -> Features:
-    """Return the user's columns as units of features: a category or a date has several features."""
-    categories = _find_categories(model)
-    return Features({**categories, **_find_dates(model)}, list(categories))
+            categories.setdefault(name, []).append(feature)
+    dates = {
+        name: [feature for feature in names if feature.startswith(f"{name}: ")]
+        for name in (() if recipe is None else recipe.first_dates)
+    }
+    return Features({**categories, **dates}, list(categories))
 
 
 def table_to_inputs(table: RawTable, model: Reference | Ensemble) -> CleanedRows:

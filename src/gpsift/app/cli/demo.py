@@ -24,15 +24,13 @@ from gpsift.app.cli.terminal import Output
 from gpsift.app.cli.terminal_answer import show_ranking
 
 
+@o.flatten
 def demo(
+    *,
     out: Annotated[Path, typer.Option(help="Where to save the picture (PNG, SVG or PDF).")] = Path("gpsift-demo.png"),
     html: o.Html = None,
-    intervals: o.Intervals = None,
-    effects: o.Effects = None,
-    test: o.TestOption = None,
-    seed: o.Seed = 0,
-    json: o.Json = False,
-    quiet: o.Quiet = False,
+    parts: o.PartOptions,
+    run: o.RunOptions,
 ) -> None:
     """Rank the ten inputs of scikit-learn's diabetes data, print a table and save a picture; with --html, the page too.
 
@@ -40,20 +38,18 @@ def demo(
     """
     if out.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise typer.BadParameter(f"{out} must end in .png, .svg or .pdf", param_hint="--out")
-    check_writable("--out", out)
-    check_writable("--html", html)
-    with print_errors(), print_warnings(quiet):
+    check_writable(out=out, html=html)
+    with print_errors(), print_warnings(run.quiet):
         from sklearn.datasets import load_diabetes
 
         frame = load_diabetes(as_frame=True, scaled=False).frame.rename(columns={"target": "progression"})
-        work = Work(progress=o.progress_option(quiet))
-        found = run_analysis(frame, "progression", select=html is not None, seed=seed, work=work)
+        select = html is not None
+        found = run_analysis(frame, "progression", o.ReadingOptions(), o.FitOptions(), run, select=select)
         analysis = replace(found, source="scikit-learn's diabetes data, a row for each patient")
-        full = html is not None or json
-        analysis = add_parts(analysis, intervals=intervals, test=test, effects=effects, full=full, work=work)
+        analysis = add_parts(analysis, parts, run.work, full=html is not None or run.json)
         save_figure(analysis.leading.plot, out)
-        write_outputs(analysis, json=json, quiet=quiet, html=html, save=None, show=show_ranking)
-        if not quiet:
+        write_outputs(analysis, run, html=html, show=show_ranking)
+        if not run.quiet:
             typer.echo(f"The picture is in {out}.", err=True)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,27 +16,26 @@ import pandas as pd
 import typer
 from rich.console import Console
 
-from gpsift._utils.parallel import Work
 from gpsift._utils.progress import progress_bar
-from gpsift.app.analysis import Analysis, Reading
+from gpsift.app.analysis import Analysis
 from gpsift.app.analysis.analysis import ColumnEffects
 from gpsift.app.analysis.parts import add_effects
-from gpsift.app.analysis.rows import explain_rows as explain_rows
+from gpsift.app.analysis.rows import explain_rows
 from gpsift.app.analysis.saved_model import table_to_inputs, user_columns
 from gpsift.app.cli import options as o
-from gpsift.app.cli.json_answer import local_as_json, saved_shape_as_json, shape_as_json
+from gpsift.app.cli.json_answer import effects_as_json, local_as_json, saved_effects_as_json
 from gpsift.app.cli.outputs import (
     check_writable,
+    print_answer,
     print_errors,
     print_warnings,
-    refuse_typed,
+    refuse_beside_model,
     run_analysis,
     save_figure,
     show_plan,
     write_outputs,
 )
 from gpsift.app.cli.saved import load_model
-from gpsift.app.cli.terminal import Output
 from gpsift.app.cli.terminal_answer import print_cautions, show_effects, show_interactions, show_local, show_model
 from gpsift.app.tables.conditions import select_rows
 from gpsift.app.tables.encode import ModelTable
@@ -52,28 +52,85 @@ WITH_A_MODEL = ("file", "model", "plot", "seed", "json", "quiet")
 
 
 @dataclass(frozen=True)
-class Arguments:
-    """Arguments of both commands: a table with its target or a saved model, and where the answer goes."""
+class EffectsFiles:
+    """Files that `effects` writes, and the saved model that it may take."""
 
-    file: str | None
-    target: str | None
-    model: Path | None
-    html: Path | None
-    plot: Path | None
-    save: Path | None
-    dry_run: bool
-    json: bool
-    quiet: bool
+    html: o.Html = None
+    plot: Annotated[Path | None, typer.Option(help="Draw the curves into this file, such as curves.png.")] = None
+    save: o.Save = None
+    model: Annotated[Path | None, typer.Option(help="A saved model to ask, in place of fitting one.")] = None
 
-    def check(self, context: typer.Context) -> None:
-        """Refuse impossible arguments before the work begins."""
-        for option, path in (("--html", self.html), ("--plot", self.plot), ("--save", self.save)):
-            check_writable(option, path)
-        if self.model is not None:
-            others = [name for name in context.params if name not in WITH_A_MODEL]
-            refuse_typed(context, others, "a saved model", "--model")
-        elif self.file is None or self.target is None:
-            raise typer.BadParameter("a table and its --target are needed, or a saved --model")
+
+@dataclass(frozen=True)
+class InteractionsFiles(EffectsFiles):
+    """Files that `interactions` writes, and the saved model that it may take."""
+
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw the shares of all pairs, and the surface of the strongest, into this file: pairs.png."),
+    ] = None
+
+
+@o.flatten
+def effects(
+    context: typer.Context,
+    *,
+    file: o.OptionalFile = None,
+    target: o.OptionalTarget = None,
+    reading: o.ReadingOptions,
+    fit: o.FitOptions,
+    files: EffectsFiles,
+    run: o.RunOptions,
+) -> None:
+    """Say how the prediction of the target changes along each column: up, down, where it turns, and how far.
+
+    Example: gpsift effects measurements.csv --target yield --plot curves.png
+    """
+
+    def show(found: ColumnEffects, predicted: str, console: Console) -> None:
+        assert found.effects is not None
+        show_effects(found.effects, predicted, console)
+
+    def draw(found: ColumnEffects) -> Figure:
+        assert found.effects is not None
+        return found.effects.plot()
+
+    question = Question(lambda *model, **options: ColumnEffects(effects=effects_of(*model, **options)), show, draw)
+    question.answer(context, file, target, reading, fit, files, run)
+
+
+@o.flatten
+def interactions(
+    context: typer.Context,
+    *,
+    file: o.OptionalFile = None,
+    target: o.OptionalTarget = None,
+    reading: o.ReadingOptions,
+    fit: o.FitOptions,
+    files: InteractionsFiles,
+    run: o.RunOptions,
+) -> None:
+    """Find the columns that act together, and the share of the variance that is due to each.
+
+    Example: gpsift interactions measurements.csv --target yield --plot pairs.png
+    """
+
+    def compute(*model: Any, seed: int, **units: Any) -> ColumnEffects:
+        pairs = interactions_of(*model, **units)
+        return ColumnEffects(interactions=pairs, variance_shares=variance_shares(*model, seed=seed, **units))
+
+    def show(found: ColumnEffects, _predicted: str, console: Console) -> None:
+        assert found.interactions is not None
+        assert found.variance_shares is not None
+        show_interactions(found.interactions, found.variance_shares, console)
+
+    def draw(found: ColumnEffects) -> Figure:
+        from gpsift.decomposition.plots import pairs_with_surface
+
+        assert found.interactions is not None
+        return pairs_with_surface(found.interactions)
+
+    Question(compute, show, draw).answer(context, file, target, reading, fit, files, run)
 
 
 @dataclass(frozen=True)
@@ -84,194 +141,71 @@ class Question:
     show: Callable[[ColumnEffects, str, Console], None]
     draw: Callable[[ColumnEffects], Figure]
 
-    def answer(self, context: typer.Context, arguments: Arguments, seed: int, **options: Any) -> None:
-        """Compute, draw, write page and model, and print; options are those of `analyse`."""
-        arguments.check(context)
-        with print_errors(), print_warnings(arguments.quiet):
-            if arguments.model is not None:
-                self._answer_model(arguments.model, arguments, seed)
-            else:
-                self._answer_table(arguments, seed=seed, **options)
-
-    def _answer_table(self, arguments: Arguments, **options: Any) -> None:
-        assert arguments.file is not None
-        assert arguments.target is not None
-        if arguments.dry_run:
-            plan = {name: options[name] for name in ("likelihood", "seed")}
-            show_plan(
-                arguments.file, arguments.target, options["reading"], json=arguments.json, ranks_only=True, **plan
-            )
+    def answer(
+        self,
+        context: typer.Context,
+        file: str | None,
+        target: str | None,
+        reading: o.ReadingOptions,
+        fit: o.FitOptions,
+        files: EffectsFiles,
+        run: o.RunOptions,
+    ) -> None:
+        """Compute, draw, write page and model, and print: of a saved model, or of one fitted to a table."""
+        check_writable(html=files.html, plot=files.plot, save=files.save)
+        if files.model is not None:
+            refuse_beside_model(context, WITH_A_MODEL)
+            with print_errors(), print_warnings(run.quiet):
+                self._answer_model(files.model, file, files.plot, run)
             return
-        work = Work(progress=o.progress_option(arguments.quiet))
-        analysis = run_analysis(arguments.file, arguments.target, select=False, work=work, **options)
-        with progress_bar("curves and pairs", work.progress):
-            shape = self.compute(analysis.model_with_recipe, seed=analysis.seed, **analysis.unit_options)
-        save_figure(lambda: self.draw(shape), arguments.plot, bbox_inches="tight")
-        if arguments.html is not None:
-            analysis = add_effects(replace(analysis, column_effects=shape), True, work)
+        if file is None or target is None:
+            raise typer.BadParameter(o.NO_TABLE)
+        if reading.dry_run:
+            show_plan(file, target, reading.make(fit.rows), fit.likelihood, run, ranks_only=True)
+            return
+        with print_errors(), print_warnings(run.quiet):
+            self._answer_table(run_analysis(file, target, reading, fit, run), files, run)
+
+    def _answer_table(self, analysis: Analysis, files: EffectsFiles, run: o.RunOptions) -> None:
+        with progress_bar("curves and pairs", run.work.progress):
+            found = self.compute(analysis.model_with_recipe, seed=analysis.seed, **analysis.unit_options)
+        save_figure(lambda: self.draw(found), files.plot, bbox_inches="tight")
+        if files.html is not None:
+            analysis = add_effects(replace(analysis, column_effects=found), True, run.work)
 
         def show(analysis: Analysis, console: Console) -> None:
             show_model(analysis, console)
-            self.show(shape, analysis.predicted, console)
+            self.show(found, analysis.predicted, console)
             print_cautions(analysis.cautions, console)
 
-        write_outputs(
-            analysis,
-            json=arguments.json,
-            quiet=arguments.quiet,
-            html=arguments.html,
-            save=arguments.save,
-            show=show,
-            to_json=lambda analysis: shape_as_json(analysis, shape),
-        )
+        to_json = partial(effects_as_json, found=found)
+        write_outputs(analysis, run, html=files.html, save=files.save, show=show, to_json=to_json)
 
-    def _answer_model(self, model: Path, arguments: Arguments, seed: int) -> None:
-        loaded = load_model(model)
-        tidied = None if arguments.file is None else table_to_inputs(read_table(arguments.file), loaded)
-        X, cautions = (None, ()) if tidied is None else (tidied.X, [step.finding for step in tidied.steps])
-        features = user_columns(loaded)
-        shape = self.compute(loaded, X, seed=seed, groups=features.groups, categorical=features.categorical)
-        save_figure(lambda: self.draw(shape), arguments.plot, bbox_inches="tight")
-        if arguments.json:
-            typer.echo(saved_shape_as_json(shape, str(model), arguments.file, cautions))
-            return
-        console = Output()
-        self.show(shape, "the target", console)
-        print_cautions(cautions, console)
+    def _answer_model(self, file: Path, table: str | None, plot: Path | None, run: o.RunOptions) -> None:
+        model = load_model(file)
+        new = None if table is None else table_to_inputs(read_table(table), model)
+        X, cautions = (None, []) if new is None else (new.X, [step.finding for step in new.steps])
+        columns = user_columns(model)
+        found = self.compute(model, X, seed=run.seed, groups=columns.groups, categorical=columns.categorical)
+        save_figure(lambda: self.draw(found), plot, bbox_inches="tight")
+
+        def show(found: ColumnEffects, console: Console) -> None:
+            self.show(found, "the target", console)
+            print_cautions(cautions, console)
+
+        print_answer(found, lambda found: saved_effects_as_json(found, str(file), table, cautions), show, run)
 
 
-EffectsPicture = Annotated[Path | None, typer.Option(help="Draw the curves into this file, such as curves.png.")]
-
-
-def effects(
-    context: typer.Context,
-    file: o.OptionalFile = None,
-    target: o.OptionalTarget = None,
-    drop: o.Drop = [],  # noqa: B006
-    categorical: o.Categorical = [],  # noqa: B006
-    task: o.TaskOption = o.TaskChoice.AUTO,
-    missing: o.MissingOption = o.MissingChoice.AUTO,
-    strict: o.Strict = False,
-    dry_run: o.DryRun = False,
-    table: o.PartOfFile = None,
-    likelihood: o.Likelihood = None,
-    hyper: o.HyperOption = o.HyperChoice.SIFT,
-    rows: o.Rows = None,
-    html: o.Html = None,
-    plot: EffectsPicture = None,
-    save: o.Save = None,
-    model: o.ModelToAsk = None,
-    seed: o.Seed = 0,
-    json: o.Json = False,
-    quiet: o.Quiet = False,
-) -> None:
-    """Say how the prediction of the target changes along each column: up, down, where it turns, and how far.
-
-    Example: gpsift effects measurements.csv --target yield --plot curves.png
-    """
-    Question(_ask_effects, _show_effects, _draw_effects).answer(
-        context,
-        Arguments(file, target, model, html, plot, save, dry_run, json, quiet),
-        seed=seed,
-        likelihood=likelihood,
-        hyper=hyper.make(seed, quiet=quiet),
-        reading=Reading(drop, categorical, task.value, missing.value, rows, strict, table),
-    )
-
-
-def _ask_effects(model: Any, X: Any = None, **options: Any) -> ColumnEffects:
-    return ColumnEffects(effects=effects_of(model, X, **options))
-
-
-def _show_effects(shape: ColumnEffects, predicted: str, console: Console) -> None:
-    assert shape.effects is not None
-    show_effects(shape.effects, predicted, console)
-
-
-def _draw_effects(shape: ColumnEffects) -> Figure:
-    assert shape.effects is not None
-    return shape.effects.plot()
-
-
-PairsPicture = Annotated[
-    Path | None,
-    typer.Option(help="Draw the shares of all pairs, and the surface of the strongest, into this file: pairs.png."),
-]
-
-
-def interactions(
-    context: typer.Context,
-    file: o.OptionalFile = None,
-    target: o.OptionalTarget = None,
-    drop: o.Drop = [],  # noqa: B006
-    categorical: o.Categorical = [],  # noqa: B006
-    task: o.TaskOption = o.TaskChoice.AUTO,
-    missing: o.MissingOption = o.MissingChoice.AUTO,
-    strict: o.Strict = False,
-    dry_run: o.DryRun = False,
-    table: o.PartOfFile = None,
-    likelihood: o.Likelihood = None,
-    hyper: o.HyperOption = o.HyperChoice.SIFT,
-    rows: o.Rows = None,
-    html: o.Html = None,
-    plot: PairsPicture = None,
-    save: o.Save = None,
-    model: o.ModelToAsk = None,
-    seed: o.Seed = 0,
-    json: o.Json = False,
-    quiet: o.Quiet = False,
-) -> None:
-    """Find the columns that act together, and the share of the variance that is due to each.
-
-    Example: gpsift interactions measurements.csv --target yield --plot pairs.png
-    """
-    Question(_ask_interactions, _show_interactions, _draw_interactions).answer(
-        context,
-        Arguments(file, target, model, html, plot, save, dry_run, json, quiet),
-        seed=seed,
-        likelihood=likelihood,
-        hyper=hyper.make(seed, quiet=quiet),
-        reading=Reading(drop, categorical, task.value, missing.value, rows, strict, table),
-    )
-
-
-def _ask_interactions(model: Any, X: Any = None, *, seed: int, **units: Any) -> ColumnEffects:
-    return ColumnEffects(
-        interactions=interactions_of(model, X, **units), variance_shares=variance_shares(model, X, seed=seed, **units)
-    )
-
-
-def _show_interactions(shape: ColumnEffects, _predicted: str, console: Console) -> None:
-    assert shape.interactions is not None
-    assert shape.variance_shares is not None
-    show_interactions(shape.interactions, shape.variance_shares, console)
-
-
-def _draw_interactions(shape: ColumnEffects) -> Figure:
-    from gpsift.decomposition.plots import pairs_with_surface
-
-    assert shape.interactions is not None
-    return pairs_with_surface(shape.interactions)
-
-
+@o.flatten
 def explain(
+    *,
     file: o.File,
     target: o.Target,
     row: Annotated[int | None, typer.Option(min=1, help="A row, counted from 1 below the header.")] = None,
     where: Annotated[str | None, typer.Option(help='A condition on rows, such as "age > 60".')] = None,
-    drop: o.Drop = [],  # noqa: B006
-    categorical: o.Categorical = [],  # noqa: B006
-    task: o.TaskOption = o.TaskChoice.AUTO,
-    missing: o.MissingOption = o.MissingChoice.AUTO,
-    strict: o.Strict = False,
-    dry_run: o.DryRun = False,
-    table: o.PartOfFile = None,
-    likelihood: o.Likelihood = None,
-    hyper: o.HyperOption = o.HyperChoice.SIFT,
-    rows: o.Rows = None,
-    seed: o.Seed = 0,
-    json: o.Json = False,
-    quiet: o.Quiet = False,
+    reading: o.ReadingOptions,
+    fit: o.FitOptions,
+    run: o.RunOptions,
 ) -> None:
     """Take the prediction of one row, or of some rows, apart: what each column adds to the average, and how it reacts.
 
@@ -279,30 +213,23 @@ def explain(
     """
     if (row is None) == (where is None):
         raise typer.BadParameter('say which rows: either --row 17 or --where "age > 60"')
-    reading = Reading(drop, categorical, task.value, missing.value, rows, strict, table)
-    if dry_run:
-        show_plan(file, target, reading, likelihood=likelihood, seed=seed, json=json, ranks_only=True)
+    choices = reading.make(fit.rows)
+    if reading.dry_run:
+        show_plan(file, target, choices, fit.likelihood, run, ranks_only=True)
         return
-    with print_errors(), print_warnings(quiet):
-        read = reading.load(file, target)
-        prepared = reading.clean(read, target).table
-        places = _find_rows(prepared, read.frame, row, where)
-        analysis = run_analysis(
-            prepared,
-            None,
-            select=False,
-            likelihood=likelihood,
-            hyper=hyper.make(seed, quiet=quiet),
-            reading=Reading(most_rows=rows, strict=strict),
-            seed=seed,
-            work=Work(progress=o.progress_option(quiet)),
-        )
-        local = explain_rows(analysis, prepared.X.iloc[places], prepared.y[places])
+    with print_errors(), print_warnings(run.quiet):
+        read = choices.load(file, target)
+        table = choices.clean(read, target).table
+        places = _find_rows(table, read.frame, row, where)
+        analysis = run_analysis(table, None, reading, fit, run)
+        local = explain_rows(analysis, table.X.iloc[places], table.y[places])
         what = f"row {row}" if row is not None else f"{len(places)} rows where {where}"
-        if json:
-            typer.echo(local_as_json(analysis, local, what))
-        else:
-            show_local(analysis, local, what, prepared.rows.iloc[places], Output())
+        print_answer(
+            local,
+            lambda local: local_as_json(analysis, local, what),
+            lambda local, console: show_local(analysis, local, what, table.rows.iloc[places], console),
+            run,
+        )
 
 
 def _find_rows(table: ModelTable, frame: pd.DataFrame, row: int | None, where: str | None) -> np.ndarray:

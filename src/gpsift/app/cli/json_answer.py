@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpsift.app.analysis.analysis import ColumnEffects as Shape
-from gpsift.app.analysis.saved_model import SavedModelRanking
 from gpsift.app.cli.options import ADVICE
-from gpsift.app.findings import TABLE, Finding
-from gpsift.app.findings import group_by_title as told
-from gpsift.decomposition.effects import Curve, Effects
-from gpsift.decomposition.interactions import Interactions, Surface
-from gpsift.decomposition.shapley import Attribution
-from gpsift.decomposition.sobol import VarianceShares
+from gpsift.app.findings import TABLE, Finding, group_by_title
 from gpsift.relevance.rank import versions
 
 if TYPE_CHECKING:
     from gpsift.app.analysis import Analysis
+    from gpsift.app.analysis.analysis import ColumnEffects
     from gpsift.app.analysis.compare import Comparison
     from gpsift.app.analysis.rows import Explanation
     from gpsift.app.analysis.run import AnalysisPlan, ColumnTest
+    from gpsift.app.analysis.saved_model import SavedModelRanking
+    from gpsift.decomposition.effects import Curve
+    from gpsift.decomposition.interactions import Interactions
+    from gpsift.decomposition.sobol import VarianceShares
     from gpsift.relevance.ranking import Ranking
     from gpsift.selection.conditional_test.discover import Discoveries
     from gpsift.selection.path import Path
@@ -58,7 +56,7 @@ def as_json(analysis: Analysis) -> str:
         columns = found.to_frame().to_dict(orient="records")
         record["stability"] = {"samples": found.n_splits, "rows": found.n_rows, "columns": columns}
     if analysis.column_effects is not None:
-        record |= shape_record(analysis.column_effects)
+        record |= _effects(analysis.column_effects)
     if analysis.tested is not None:
         record["tested"] = _tested(analysis.tested)
     record["preparation"] = _preparation(analysis.cautions)
@@ -67,7 +65,7 @@ def as_json(analysis: Analysis) -> str:
     return _dump(record)
 
 
-def ranked_again_as_json(answer: SavedModelRanking) -> str:
+def saved_ranking_as_json(answer: SavedModelRanking) -> str:
     """Return the ranking of a saved model as JSON, with the steps that were done with the table."""
     name = answer.leading.measure.split("(")[0]
     record = {
@@ -77,7 +75,7 @@ def ranked_again_as_json(answer: SavedModelRanking) -> str:
         "n_rows": answer.n_rows,
         "seed": answer.seed,
         "rankings": {name: _ranking(answer.leading)},
-        **_table_record(answer.cautions),
+        **_cautions(answer.cautions),
         "versions": versions(),
     }
     return _dump(record)
@@ -105,32 +103,31 @@ def local_as_json(analysis: Analysis, local: Explanation, what: str) -> str:
         "relevance": [{name: values[j] for name, values in columns.items()} for j in local.order],
     }
     if local.attribution is not None:
-        record["taken_apart"] = apart_record(local.attribution)
+        record["taken_apart"] = {
+            "of": local.attribution.mean_of,
+            "average": local.attribution.average,
+            "columns": local.attribution.names,
+            "values": local.attribution.values,
+            "sd": local.attribution.sd,
+        }
     return _dump(record)
 
 
-def shape_as_json(analysis: Analysis, shape: Shape) -> str:
+def effects_as_json(analysis: Analysis, found: ColumnEffects) -> str:
     """Return effects of a model that was fitted to a table as JSON."""
     cautions = [_finding(finding) for finding in analysis.cautions]
-    return _dump({**_head(analysis), "classes": list(analysis.classes), **shape_record(shape), "cautions": cautions})
+    return _dump({**_head(analysis), "classes": list(analysis.classes), **_effects(found), "cautions": cautions})
 
 
-def saved_shape_as_json(shape: Shape, source: str, table: str | None, cautions: Iterable[Finding]) -> str:
+def saved_effects_as_json(found: ColumnEffects, source: str, table: str | None, cautions: Sequence[Finding]) -> str:
     """Return effects of a saved model as JSON, with the steps that were done with the table."""
     head = {"schema": SCHEMA, "source": source, "table": table}
-    return _dump({**head, **shape_record(shape), **_table_record(cautions), "versions": versions()})
+    return _dump({**head, **_effects(found), **_cautions(cautions), "versions": versions()})
 
 
 def discovered_as_json(answer: ColumnTest) -> str:
     """Return a test of columns at a rate as JSON."""
-    found = answer.found
-    record = {
-        **_head(answer),
-        **_tested(found),
-        "preparation": _preparation(answer.cautions),
-        "cautions": [_finding(finding) for finding in answer.cautions],
-    }
-    return _dump(record)
+    return _dump({**_head(answer), **_tested(answer.found), **_cautions(answer.cautions)})
 
 
 def _tested(found: Discoveries) -> dict[str, Any]:
@@ -144,13 +141,8 @@ def _tested(found: Discoveries) -> dict[str, Any]:
 
 def plan_as_json(plan: AnalysisPlan) -> str:
     """Return the plan for a table as JSON."""
-    record = {
-        **_head(plan),
-        "columns": [{"column": name, "taken_as": kind} for name, kind in plan.kinds.items()],
-        "preparation": _preparation(plan.cautions),
-        "cautions": [_finding(finding) for finding in plan.cautions],
-    }
-    return _dump(record)
+    columns = [{"column": name, "taken_as": kind} for name, kind in plan.kinds.items()]
+    return _dump({**_head(plan), "columns": columns, **_cautions(plan.cautions)})
 
 
 def power_as_json(power: Power, source: str) -> str:
@@ -202,14 +194,13 @@ def comparison_as_json(answer: Comparison) -> str:
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
-    ((title, detail),) = told([finding], ADVICE)
+    ((title, detail),) = group_by_title([finding], ADVICE)
     return {"kind": finding.kind, "title": title, "detail": detail, "data": finding.data}
 
 
-def _table_record(cautions: Iterable[Finding]) -> dict[str, Any]:
-    """Return the findings about a table that was treated as the table of the fit."""
-    told = list(cautions)
-    return {"preparation": _preparation(told), "cautions": [_finding(finding) for finding in told]}
+def _cautions(cautions: Sequence[Finding]) -> dict[str, Any]:
+    """Return the findings, and by themselves those about the table."""
+    return {"preparation": _preparation(cautions), "cautions": [_finding(finding) for finding in cautions]}
 
 
 def _preparation(findings: Iterable[Finding]) -> list[dict[str, Any]]:
@@ -276,62 +267,21 @@ def _plain(value: Any) -> Any:
     return bool(value) if isinstance(value, np.bool_) else value
 
 
-def shape_record(shape: Shape) -> dict[str, Any]:
-    """Return effects, interactions and shares of variance; `gpsift explain` has single rows."""
-    parts = {
-        "effects": (shape.effects, effects_record),
-        "interactions": (shape.interactions, interactions_record),
-        "variance_shares": (shape.variance_shares, shares_record),
-    }
-    return {name: record(found) for name, (found, record) in parts.items() if found is not None}  # type: ignore[operator]
-
-
-def effects_record(found: Effects) -> dict[str, Any]:
-    """Return the curves, the most relevant column first."""
-    return {
-        "of": found.mean_of,
-        "average": found.average,
-        "band": found.band,
-        "columns": [_curve(curve) for curve in found],
-    }
-
-
-def interactions_record(found: Interactions) -> dict[str, Any]:
-    """Return all pairs by falling share, and the surfaces of the strongest."""
-    return {
-        "found": [list(pair) for pair in found.found],
-        "least_evidence": found.least_evidence,
-        "pairs": found.to_frame().to_dict(orient="records"),
-        "local": [
-            {"first": found.names[i], "second": found.names[j], "at_rows": found.local[:, number]}
-            for number, (i, j) in enumerate(found.pairs.tolist())
-        ],
-        "surfaces": [_surface(surface) for surface in found.surfaces],
-    }
-
-
-def shares_record(found: VarianceShares) -> dict[str, Any]:
-    """Return the shares of all columns, the largest first."""
-    return {
-        "of": found.mean_of,
-        "margins": found.margins,
-        "variance": found.variance,
-        "noise_variance": found.noise_var,
-        "noise_share": found.noise_share,
-        "only_together": found.interacting,
-        "columns": found.to_frame().to_dict(orient="records"),
-    }
-
-
-def apart_record(found: Attribution) -> dict[str, Any]:
-    """Return the attribution of rows: the part that each column adds to the average."""
-    return {
-        "of": found.mean_of,
-        "average": found.average,
-        "columns": list(found.names),
-        "values": found.values,
-        "sd": found.sd,
-    }
+def _effects(found: ColumnEffects) -> dict[str, Any]:
+    """Return curves, interactions and shares of variance, as far as they are known."""
+    record: dict[str, Any] = {}
+    if found.effects is not None:
+        record["effects"] = {
+            "of": found.effects.mean_of,
+            "average": found.effects.average,
+            "band": found.effects.band,
+            "columns": [_curve(curve) for curve in found.effects],
+        }
+    if found.interactions is not None:
+        record["interactions"] = _interactions(found.interactions)
+    if found.variance_shares is not None:
+        record["variance_shares"] = _shares(found.variance_shares)
+    return record
 
 
 def _curve(curve: Curve) -> dict[str, Any]:
@@ -357,11 +307,35 @@ def _curve(curve: Curve) -> dict[str, Any]:
     }
 
 
-def _surface(surface: Surface) -> dict[str, Any]:
+def _interactions(found: Interactions) -> dict[str, Any]:
     return {
-        "first": surface.names[0],
-        "second": surface.names[1],
-        "first_values": surface.x_labels or surface.x,
-        "second_values": surface.y_labels or surface.y,
-        "mean": surface.mean,
+        "found": [list(pair) for pair in found.found],
+        "least_evidence": found.least_evidence,
+        "pairs": found.to_frame().to_dict(orient="records"),
+        "local": [
+            {"first": found.names[i], "second": found.names[j], "at_rows": found.local[:, number]}
+            for number, (i, j) in enumerate(found.pairs.tolist())
+        ],
+        "surfaces": [
+            {
+                "first": surface.names[0],
+                "second": surface.names[1],
+                "first_values": surface.x_labels or surface.x,
+                "second_values": surface.y_labels or surface.y,
+                "mean": surface.mean,
+            }
+            for surface in found.surfaces
+        ],
+    }
+
+
+def _shares(found: VarianceShares) -> dict[str, Any]:
+    return {
+        "of": found.mean_of,
+        "margins": found.margins,
+        "variance": found.variance,
+        "noise_variance": found.noise_var,
+        "noise_share": found.noise_share,
+        "only_together": found.interacting,
+        "columns": found.to_frame().to_dict(orient="records"),
     }

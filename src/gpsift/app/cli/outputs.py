@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -18,15 +18,16 @@ from rich.markup import escape
 from gpsift._utils.atomic import atomic_write
 from gpsift._utils.parallel import Work
 from gpsift._utils.progress import spinner
+from gpsift._utils.text import shorten
 from gpsift._utils.warnings import collect_warnings, messages
 from gpsift.app.analysis import Analysis, analyse
-from gpsift.app.analysis.options import Reading
+from gpsift.app.analysis.options import Reading, Selection
 from gpsift.app.analysis.parts import add_intervals
 from gpsift.app.analysis.run import AnalysisPlan, plan_analysis
 from gpsift.app.cli.app import exit_code
 from gpsift.app.cli.json_answer import as_json, plan_as_json
-from gpsift.app.cli.options import progress_option
-from gpsift.app.cli.terminal import MOST_ROWS_SHOWN, Output, new_table, shorten
+from gpsift.app.cli.options import FitOptions, JobOptions, PartOptions, ReadingOptions, RunOptions
+from gpsift.app.cli.terminal import MOST_ROWS_SHOWN, Output, new_table
 from gpsift.app.cli.terminal_answer import print_cautions, print_data
 from gpsift.app.tables.steps import Choice, TableError
 
@@ -53,17 +54,18 @@ def print_errors(when_interrupted: str = NOTHING_LEFT) -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(CLOSED_PIPE) from None
     except MemoryError:
-        typer.echo("gpsift: there is not enough memory for this many rows; --rows takes fewer.", err=True)
-        raise typer.Exit(BAD_INPUT) from None
+        message = "there is not enough memory for this many rows; --rows takes fewer."
     except TableError as error:
-        typer.echo(f"gpsift: {' '.join(error.render(_as_option).split())}", err=True)
-        raise typer.Exit(BAD_INPUT) from None
+        message = error.render(_as_option)
     except (ValueError, TypeError, OSError, ImportError, ArithmeticError) as error:
-        typer.echo(f"gpsift: {' '.join(str(error).split())}", err=True)
-        raise typer.Exit(BAD_INPUT) from None
+        message = str(error)
+    else:
+        return
+    typer.echo(f"gpsift: {' '.join(message.split())}", err=True)
+    raise typer.Exit(BAD_INPUT)
 
 
-def kept_fits(checkpoint: Path | str | os.PathLike[str] | None) -> str:
+def interruption_note(checkpoint: Path | str | os.PathLike[str] | None) -> str:
     """Say what an interruption leaves behind."""
     return NOTHING_LEFT if checkpoint is None else FITS_KEPT
 
@@ -75,17 +77,21 @@ def _as_option(choice: Choice) -> str:
     return f"--{choice.option} {repr(choice.value) if choice.option in ('drop', 'categorical') else choice.value}"
 
 
-def check_writable(option: str, path: Path | None) -> None:
-    """Refuse a file that could not be written, before the work begins."""
-    if path is None:
-        return
-    folder = path.resolve().parent
-    if not folder.is_dir():
-        raise typer.BadParameter(f"the folder {path.parent} does not exist", param_hint=option)
-    if path.is_dir():
-        raise typer.BadParameter(f"{path} is a folder; name a file", param_hint=option)
-    if not os.access(folder, os.W_OK):
-        raise typer.BadParameter(f"nothing may be written into the folder {path.parent}", param_hint=option)
+def check_writable(**paths: Path | None) -> None:
+    """Refuse files that could not be written, by the names of their options, before the work begins."""
+    for name, path in paths.items():
+        if path is None:
+            continue
+        folder = path.resolve().parent
+        problem = ""
+        if not folder.is_dir():
+            problem = f"the folder {path.parent} does not exist"
+        elif path.is_dir():
+            problem = f"{path} is a folder; name a file"
+        elif not os.access(folder, os.W_OK):
+            problem = f"nothing may be written into the folder {path.parent}"
+        if problem:
+            raise typer.BadParameter(problem, param_hint=f"--{name}")
 
 
 def refuse_typed(context: typer.Context, names: Iterable[str], who: str, beside: str) -> None:
@@ -94,6 +100,11 @@ def refuse_typed(context: typer.Context, names: Iterable[str], who: str, beside:
     typed = [f"--{name}" for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
     if typed:
         raise typer.BadParameter(f"{who} takes no {', '.join(typed)}", param_hint=beside)
+
+
+def refuse_beside_model(context: typer.Context, allowed: Sequence[str]) -> None:
+    """Refuse options that do not go with a saved model."""
+    refuse_typed(context, [name for name in context.params if name not in allowed], "a saved model", "--model")
 
 
 @contextmanager
@@ -113,25 +124,43 @@ def _print_messages(caught: list[Any], quiet: bool) -> None:
         typer.echo(f"gpsift: {message}", err=True)
 
 
-def run_analysis(data: Any, target: Any, *, work: Work, **options: Any) -> Analysis:
-    """Analyse a table, and note the command in the analysis."""
-    return replace(analyse(data, target, work=work, **options), command=command_line())
-
-
-def add_parts(
-    analysis: Analysis, *, intervals: bool | None, test: bool | None, effects: bool | None, full: bool, work: Work
+def run_analysis(
+    data: Any,
+    target: Any,
+    reading: ReadingOptions,
+    fit: FitOptions,
+    run: RunOptions | JobOptions,
+    *,
+    select: bool | Selection = False,
+    **options: Any,
 ) -> Analysis:
+    """Analyse a table, and note the command in the analysis."""
+    analysis = analyse(
+        data,
+        target,
+        select=select,
+        likelihood=fit.likelihood,
+        hyper=fit.make_hyper(run),
+        reading=reading.make(fit.rows),
+        seed=run.seed,
+        work=run.work,
+        **options,
+    )
+    return replace(analysis, command=command_line())
+
+
+def add_parts(analysis: Analysis, parts: PartOptions, work: Work, *, full: bool) -> Analysis:
     """Add intervals to an analysis and, for a full answer (a page or JSON), a test and effects.
 
     Each is added if it was asked for, and by default if it is quick.
     """
     plain = Work(progress=work.progress)
-    analysis = add_intervals(analysis, intervals, plain)
+    analysis = add_intervals(analysis, parts.intervals, plain)
     if not full:
         return analysis
     from gpsift.app.analysis.parts import add_effects, add_test
 
-    return add_effects(add_test(analysis, test, work), effects, plain)
+    return add_effects(add_test(analysis, parts.test, work), parts.effects, plain)
 
 
 def command_line() -> str:
@@ -141,11 +170,10 @@ def command_line() -> str:
 
 def write_outputs(
     analysis: Analysis,
+    run: RunOptions | JobOptions,
     *,
-    json: bool,
-    quiet: bool,
     html: Path | None,
-    save: Path | None,
+    save: Path | None = None,
     show: Callable[[Analysis, Console], None],
     to_json: Callable[[Analysis], str] = as_json,
 ) -> None:
@@ -155,9 +183,9 @@ def write_outputs(
     if html is not None:
         from gpsift.app.html import write_page
 
-        with spinner("writing the page", progress_option(quiet)):
+        with spinner("writing the page", run.work.progress):
             write_page(analysis, html)
-    print_answer(analysis, to_json, show, json=json, html=html, quiet=quiet)
+    print_answer(analysis, to_json, show, run, html=html)
     if analysis.model.explains is False:
         raise typer.Exit(NO_ANSWER)
 
@@ -166,17 +194,16 @@ def print_answer(
     answer: T,
     to_json: Callable[[T], str],
     show: Callable[[T, Console], None],
+    run: RunOptions | JobOptions,
     *,
-    json: bool,
     html: Path | None = None,
-    quiet: bool = False,
 ) -> None:
     """Print an answer, as JSON or for people, and say where its page is."""
-    if json:
+    if run.json:
         typer.echo(to_json(answer))
     else:
         show(answer, Output())
-    if html is not None and not quiet:
+    if html is not None and not run.quiet:
         typer.echo(f"The page is in {html}.", err=True)
 
 
@@ -196,16 +223,15 @@ def show_plan(
     file: str,
     target: str,
     reading: Reading,
-    *,
     likelihood: str | None,
-    seed: int,
-    json: bool,
+    run: RunOptions | JobOptions,
+    *,
     ranks_only: bool = False,
 ) -> None:
     """Print what would be done with a table, without a fit."""
     with print_errors():
-        plan = plan_analysis(file, target, reading, likelihood=likelihood, seed=seed, ranks_only=ranks_only)
-        print_answer(plan, plan_as_json, _show_plan, json=json)
+        plan = plan_analysis(file, target, reading, likelihood=likelihood, seed=run.seed, ranks_only=ranks_only)
+        print_answer(plan, plan_as_json, _show_plan, run)
 
 
 def _show_plan(plan: AnalysisPlan, console: Console) -> None:

@@ -6,7 +6,7 @@ import codecs
 import logging
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich import box
@@ -23,8 +23,6 @@ CLOSE = re.compile(r"(?<=\d) (?=[%±])|(?<=±) (?=\d)")
 # This character replaces them while lines are made; rich would break lines at a no-break space.
 HELD = "\ue000"
 
-# Longer names are shortened.
-LONGEST_NAME = 40
 # Longer tables are cut off.
 MOST_ROWS_SHOWN = 40
 
@@ -64,11 +62,6 @@ def plain_sign(error: UnicodeError) -> tuple[str, int]:
     return "".join(PLAIN_SIGNS.get(sign, "?") for sign in lacking), error.end
 
 
-def shorten(name: str, longest: int = LONGEST_NAME) -> str:
-    """Shorten a name, so that it leaves room for numbers beside it."""
-    return name if len(name) <= longest else f"{name[: longest - 1]}…"
-
-
 def new_table(headings: Iterable[str], texts: Sequence[str] = ("column",)) -> Table:
     """Make an empty table with few lines, for narrow terminals; its texts may be broken, its numbers not."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
@@ -78,6 +71,27 @@ def new_table(headings: Iterable[str], texts: Sequence[str] = ("column",)) -> Ta
         else:
             table.add_column(heading, justify="right", no_wrap=True)
     return table
+
+
+def print_table(
+    console: Console,
+    choices: Sequence[Sequence[str]],
+    rows: Sequence[Mapping[str, str]],
+    *,
+    texts: Sequence[str] = ("column",),
+    bold: int | None = None,
+) -> Sequence[str]:
+    """Print cells by their headings, with the first choice of headings that fits the terminal, and return that choice.
+
+    The row with the number `bold` is bold.
+    """
+    tables = []
+    for headings in choices:
+        table = new_table(headings, texts)
+        for number, row in enumerate(rows):
+            table.add_row(*(row.get(heading, "") for heading in headings), style="bold" if number == bold else None)
+        tables.append(table)
+    return choices[print_first_that_fits(console, tables)]
 
 
 def print_first_that_fits(console: Console, tables: Sequence[Table]) -> int:

@@ -11,14 +11,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from gpsift._utils.text import NOT_USED, SHARE, meaning, percent, percent_as_given
+from gpsift._utils.text import NOT_USED, SHARE, meaning, percent, percent_as_given, shorten
 from gpsift.app.analysis import Analysis
-from gpsift.app.analysis.analysis import describe_selection
+from gpsift.app.analysis.analysis import NO_PAIR, describe_selection
 from gpsift.app.analysis.rows import Explanation
 from gpsift.app.analysis.run import AnalysisPlan, ColumnTest
 from gpsift.app.analysis.saved_model import SavedModelRanking
 from gpsift.app.cli.options import ADVICE
-from gpsift.app.cli.terminal import MOST_ROWS_SHOWN, new_table, print_first_that_fits, shorten
+from gpsift.app.cli.terminal import MOST_ROWS_SHOWN, new_table, print_first_that_fits, print_table
 from gpsift.app.findings import Finding, FindingKind, group_by_title
 from gpsift.decomposition.effects import Curve, Effects
 from gpsift.decomposition.interactions import Interactions
@@ -26,7 +26,7 @@ from gpsift.decomposition.sobol import VarianceShares
 from gpsift.relevance.ranking import LEVEL
 
 if TYPE_CHECKING:
-    from gpsift.app.analysis import Analysis
+    from gpsift.app.analysis.compare import Comparison
     from gpsift.relevance.ranking import Ranking
     from gpsift.selection.path import Path
     from gpsift.selection.power_analysis import Power
@@ -42,7 +42,7 @@ LEAST_NEEDED = ("bar", "shares", "effects", "others", "interval")
 Cells = tuple[str, Callable[[int], str]]
 
 
-def show_ranked_again(answer: SavedModelRanking, console: Console) -> None:
+def show_saved_ranking(answer: SavedModelRanking, console: Console) -> None:
     """Print the ranking of a saved model, and what was done with the table of its rows."""
     where = "" if answer.table is None else f" of {answer.table}"
     console.print(f"{escape(answer.model)}, {answer.n_rows} rows{escape(where)}.")
@@ -54,7 +54,9 @@ def show_ranking(analysis: Analysis, console: Console) -> None:
     """Print the columns in their order, one measure beside the other, and how many are enough, if that was searched."""
     show_model(analysis, console)
     _show_rankings(analysis.shown_rankings, console, analysis.leading.hidden_note)
-    _print_oddities(analysis, console)
+    odd = [finding for finding in analysis.odd_columns if finding.kind is not FindingKind.CAME_CLOSE]
+    for finding in odd[:MOST_ODDITIES]:
+        console.print(f"[bold]{escape(shorten(finding.data['column']))}[/bold]: {escape(finding.detail)}")
     if analysis.path is not None:
         _show_path(analysis.path, console)
         suggestion = analysis.path.suggestion
@@ -81,17 +83,18 @@ def show_discovered(answer: ColumnTest, console: Console) -> None:
     found = answer.found
     print_data(answer, console)
     console.print(f"[bold]{escape(found.told.replace('feature', 'column'))}[/bold]")
-    tables = []
-    for with_z in (True, False):
-        table = new_table(["", "column", *(["z"] if with_z else []), "p-value", "q-value"])
-        for j in found.order[:MOST_ROWS_SHOWN]:
-            name, z = escape(shorten(found.names[j])), "–" if found.z[j] == -np.inf else f"{found.z[j]:z.2f}"
-            cells = [*([z] if with_z else []), f"{found.p[j]:.2g}", f"{found.q[j]:.2g}"]
-            table.add_row("*" if found.found[j] else "", name, *cells)
-        tables.append(table)
-    print_first_that_fits(console, tables)
-    if found.n_features > MOST_ROWS_SHOWN:
-        console.print(f"     ... and {found.n_features - MOST_ROWS_SHOWN} more\n")
+    rows = [
+        {
+            "": "*" if found.found[j] else "",
+            "column": escape(shorten(found.names[j])),
+            "z": "–" if found.z[j] == -np.inf else f"{found.z[j]:z.2f}",
+            "p-value": f"{found.p[j]:.2g}",
+            "q-value": f"{found.q[j]:.2g}",
+        }
+        for j in found.order[:MOST_ROWS_SHOWN]
+    ]
+    print_table(console, [["", "column", "z", "p-value", "q-value"], ["", "column", "p-value", "q-value"]], rows)
+    _print_rest(found.n_features, console)
     console.print(
         "[dim]A column matters if the target depends on it given all others. p-value: the chance of so large an effect "
         "on rows that the models had not seen if it did not; q-value: the smallest rate at which it is named.[/dim]"
@@ -103,6 +106,37 @@ def show_discovered(answer: ColumnTest, console: Console) -> None:
     print_cautions(answer.cautions, console)
 
 
+def show_comparison(answer: Comparison, console: Console) -> None:
+    """Print both scores of each column, its ranks, and whether the change is clear."""
+    console.print(f"{escape(answer.labels[0])} (first) and {escape(answer.labels[1])} (second), by {answer.measure}.")
+    for sentence in answer.sentences:
+        console.print(escape(sentence.replace("feature", "column")))
+    tables = []
+    for with_intervals in (answer.has_intervals, False):
+        table = new_table(["", "column", "first", "second", "change", "place"])
+        for j in answer.order[:MOST_ROWS_SHOWN].tolist():
+            scores = [answer.score_text(which, j) for which in (0, 1)]
+            if with_intervals:
+                limits = answer.intervals[:, j]
+                scores = [
+                    f"{score} ({low:.2g} to {high:.2g})" for score, (low, high) in zip(scores, limits, strict=True)
+                ]
+            place = f"{answer.ranks[0, j]} → {answer.ranks[1, j]}"
+            name = escape(shorten(answer.names[j]))
+            table.add_row("*" if answer.is_clear[j] else "", name, *scores, f"{answer.change[j]:+z.3g}", place)
+        tables.append(table)
+    print_first_that_fits(console, tables)
+    _print_rest(answer.n_features, console)
+    if answer.has_intervals:
+        console.print("[dim]*: the intervals of the two scores do not overlap.[/dim]")
+
+
+def _print_rest(n: int, console: Console) -> None:
+    """Print how many of n columns a table leaves out."""
+    if n > MOST_ROWS_SHOWN:
+        console.print(f"     ... and {n - MOST_ROWS_SHOWN} more\n")
+
+
 def show_power(power: Power, source: str, console: Console) -> None:
     """Print how often columns are found in studies of several sizes, and how many rows they need."""
     console.print(
@@ -110,27 +144,23 @@ def show_power(power: Power, source: str, console: Console) -> None:
         f"{percent_as_given(power.rate)}, in {power.n_studies} studies of each size that the model made up."
     )
     headings = [f"{size} rows" for size in power.sizes]
-    tables = []
-    for first in (0, len(headings) - 1, len(headings)):
-        table = new_table(["column", *headings[first:], "needed"])
-        for j in power.order[:MOST_ROWS_SHOWN]:
-            shares = [percent(share) for share in power.shares[first:, j]]
-            table.add_row(escape(shorten(power.names[j])), *shares, _needed(power, int(j)))
-        tables.append(table)
-    print_first_that_fits(console, tables)
+    rows = []
+    for j in power.order[:MOST_ROWS_SHOWN]:
+        needed = f"{power.needed[j]:z.0f}"
+        if not power.used[j]:
+            needed = NOT_USED
+        elif np.isinf(power.needed[j]):
+            needed = f"> {power.sizes[-1]}"
+        else:
+            needed = f"{'at most' if power.needed[j] <= power.sizes[0] else 'about'} {needed}"
+        shares = dict(zip(headings, map(percent, power.shares[:, j]), strict=True))
+        rows.append({"column": escape(shorten(power.names[j])), **shares, "needed": needed})
+    n = len(headings)
+    print_table(console, [["column", *headings[first:], "needed"] for first in (0, n - 1, n)], rows)
     console.print(
         f"[dim]needed: rows with which a column is found in {percent_as_given(power.chance)} of studies, if its effect "
         "is what the model says.[/dim]"
     )
-
-
-def _needed(power: Power, j: int) -> str:
-    if not power.used[j]:
-        return NOT_USED
-    if np.isinf(power.needed[j]):
-        return f"> {power.sizes[-1]}"
-    at_most = "at most " if power.needed[j] <= power.sizes[0] else "about "
-    return f"{at_most}{power.needed[j]:z.0f}"
 
 
 def print_data(answer: Analysis | ColumnTest | AnalysisPlan, console: Console) -> None:
@@ -166,12 +196,12 @@ def _show_rankings(rankings: Mapping[str, Ranking], console: Console, rest: Sequ
     kept = keeps[print_first_that_fits(console, [_ranking_table(name, leading, each) for each in beside])]
     for line in rest:
         console.print(f"     {line}\n")
-    split = ", beside it how much of that moves mean and variance of the prediction"
-    split = split if "shares" in kept and leading.terms else ""
-    share = f"; {SHARE}: of variance, each score by VAR as a part of their sum"
-    share = share if "effects" in kept and parts["effects"] else ""
     units = f"{meaning(leading.measure)}, {leading.units.replace('feature', 'column')}"
-    console.print(f"[dim]{escape(name)}: {escape(units)}{split}{share}.[/dim]")
+    if "shares" in kept and leading.terms:
+        units += ", beside it how much of that moves mean and variance of the prediction"
+    if "effects" in kept and parts["effects"]:
+        units += f"; {SHARE}: of variance, each score by VAR as a part of their sum"
+    console.print(f"[dim]{escape(name)}: {escape(units)}.[/dim]")
     if leading.close:
         next_ones = ", ".join(f"{shorten(column)} ({slope:z.1f})" for column, slope in leading.close.items())
         console.print(
@@ -228,44 +258,39 @@ def _ranking_table(name: str, leading: Ranking, beside: list[Cells]) -> Table:
 def _show_path(path: Path, console: Console) -> None:
     console.print(f"Submodels, {escape(path.scheme)}; elpd beside that of the model with all columns.")
     metric = next(iter(path.metrics))
+    rows = [
+        {
+            "size": str(size),
+            "added": escape(shorten(path.names[path.order[size - 1]] if size else "no column")),
+            "elpd": f"{path.elpd[k]:z.1f}",
+            "difference": f"{path.diff[k]:z.1f} ± {path.diff_se[k]:z.1f}",
+            metric: f"{path.metrics[metric][k]:.4g}",
+        }
+        for k, size in enumerate(path.sizes)
+    ]
     chosen = None if path.suggestion is None else path.suggestion.size
-    columns: dict[str, Callable[[int], str]] = {
-        "elpd": lambda k: f"{path.elpd[k]:z.1f}",
-        "difference": lambda k: f"{path.diff[k]:z.1f} ± {path.diff_se[k]:z.1f}",
-        metric: lambda k: f"{path.metrics[metric][k]:.4g}",
-    }
-    tables = []
-    for kept in (["elpd", "difference", metric], ["elpd", "difference"], ["difference"]):
-        table = new_table(["size", "added", *kept], texts=("added",))
-        for place, size in enumerate(path.sizes):
-            added = path.names[path.order[size - 1]] if size else "no column"
-            cells = [columns[heading](place) for heading in kept]
-            table.add_row(str(size), escape(shorten(added)), *cells, style="bold" if size == chosen else None)
-        tables.append(table)
-    print_first_that_fits(console, tables)
+    bold = next((k for k, size in enumerate(path.sizes) if size == chosen), None)
+    kept = (["elpd", "difference", metric], ["elpd", "difference"], ["difference"])
+    print_table(console, [["size", "added", *each] for each in kept], rows, texts=("added",), bold=bold)
 
 
 def _show_stability(found: Stability, console: Console) -> None:
     console.print(f"{len(found.scores)} random samples of {found.n_rows} rows:")
     firsts = [k for k in (1, 3, 5, 10) if k == 1 or k < len(found.names)]
-    print_first_that_fits(console, [_stability_table(found, firsts[:n]) for n in range(len(firsts), -1, -1)])
+    shares = {"first" if k == 1 else f"in first {k}": found.in_first(k) for k in firsts}
+    ranks = found.mean_ranks
+    rows = [
+        {
+            "column": escape(shorten(found.names[j])),
+            "mean rank": f"{ranks[j]:z.1f}",
+            **{heading: percent(share[j]) for heading, share in shares.items()},
+        }
+        for j in found.order[: min(MOST_ROWS_SHOWN, found.n_shown)]
+    ]
+    kept = [list(shares)[:n] for n in range(len(firsts), -1, -1)]
+    print_table(console, [["column", "mean rank", *each] for each in kept], rows)
     for line in found.hidden_note:
         console.print(f"{line}\n")
-
-
-def _stability_table(found: Stability, firsts: list[int]) -> Table:
-    table = new_table(["column", "mean rank", *("first" if k == 1 else f"in first {k}" for k in firsts)])
-    ranks = found.mean_ranks
-    shares = [found.in_first(k) for k in firsts]
-    for j in found.order[: min(MOST_ROWS_SHOWN, found.n_shown)]:
-        table.add_row(escape(shorten(found.names[j])), f"{ranks[j]:z.1f}", *(percent(share[j]) for share in shares))
-    return table
-
-
-def _print_oddities(analysis: Analysis, console: Console) -> None:
-    odd = [finding for finding in analysis.odd_columns if finding.kind is not FindingKind.CAME_CLOSE]
-    for finding in odd[:MOST_ODDITIES]:
-        console.print(f"[bold]{escape(shorten(finding.data['column']))}[/bold]: {escape(finding.detail)}")
 
 
 def print_cautions(cautions: Iterable[Finding], console: Console) -> None:
@@ -274,17 +299,13 @@ def print_cautions(cautions: Iterable[Finding], console: Console) -> None:
         console.print(f"[yellow]{escape(title)}.[/yellow] {escape(text)}")
 
 
-MOST_LINES = 40
-NO_PAIR = "No pair found: no two columns can be told from columns that do not act together."
-# The cells of a curve by their heading.
-CELLS: dict[str, Callable[[Curve], str]] = {
-    "acts": lambda curve: escape(curve.course.told),
-    "lowest": lambda curve: _at(curve, curve.course.lowest),
-    "highest": lambda curve: _at(curve, curve.course.highest),
-    "range": lambda curve: _range(curve),
-}
 # The headings of the table of effects, from all to the fewest.
-KEPT = (("acts", "lowest", "highest", "range"), ("acts", "lowest", "highest"), ("acts", "range"), ("acts",))
+EFFECTS_KEPT = (
+    ("column", "acts", "lowest", "highest", "range"),
+    ("column", "acts", "lowest", "highest"),
+    ("column", "acts", "range"),
+    ("column", "acts"),
+)
 
 
 def show_effects(found: Effects, predicted: str, console: Console) -> None:
@@ -296,28 +317,66 @@ def show_effects(found: Effects, predicted: str, console: Console) -> None:
         f"Averaged over the rows, [bold]{escape(predicted)}[/bold] is {found.average:.4g}. Each column moves it, the "
         "others as they are:"
     )
-    kept = KEPT[print_first_that_fits(console, [_effects_table(found, headings) for headings in KEPT])]
-    if len(found) > MOST_LINES:
-        console.print(f"     ... and {len(found) - MOST_LINES} more\n")
-    console.print(
-        f"[dim]acts: up or down along the column, as far as that is clear.{_explain_curve_headings(found, kept)}[/dim]"
-    )
+    rows = [_curve_cells(curve) for curve in found.curves[:MOST_ROWS_SHOWN]]
+    kept = print_table(console, EFFECTS_KEPT, rows, texts=("column", "acts"))
+    _print_rest(len(found), console)
+    explained = "acts: up or down along the column, as far as that is clear."
+    if "lowest" in kept:
+        explained += " lowest, highest: beside the average, and at which value."
+    if "range" in kept:
+        band = "" if found.band.startswith("none") else ", ± one posterior standard deviation"
+        explained += f" range: from the lowest point to the highest{band}."
+    console.print(f"[dim]{explained}[/dim]")
     beyond = [shorten(curve.name) for curve in found if curve.leaves_the_data]
     if beyond:
-        console.print(f"[yellow]Beyond the data.[/yellow] {escape(_extrapolation_sentence(beyond))}")
+        curves, go = ("The curve", "goes") if len(beyond) == 1 else ("Curves", "go")
+        text = f"{curves} of {', '.join(beyond)} {go} where nine rows of ten could not be."
+        console.print(f"[yellow]Beyond the data.[/yellow] {escape(text)}")
+
+
+def _curve_cells(curve: Curve) -> dict[str, str]:
+    """Return the cells of a curve by their headings."""
+    course = curve.course
+    lowest, highest = (
+        f"{curve.mean[place]:+z.3g} at {escape(shorten(curve.at(place), 14))}"
+        for place in (course.lowest, course.highest)
+    )
+    error = f" ± {course.span_sd:.2g}" if course.span_sd >= 0 else ""
+    return {
+        "column": escape(shorten(curve.name)),
+        "acts": escape(course.told),
+        "lowest": lowest,
+        "highest": highest,
+        "range": f"{course.span:.3g}{error}",
+    }
 
 
 def show_interactions(found: Interactions, shares: VarianceShares, console: Console) -> None:
     """Print which columns act together, and how much of the variance is due to each."""
-    console.print(f"[bold]{escape(interactions_sentence(found))}[/bold]")
+    console.print(f"[bold]{escape(found.told if found.found else NO_PAIR)}[/bold]")
     if found.found:
-        console.print(_pairs_table(found))
+        table = new_table(["column", "with", "share", "evidence"], texts=("column", "with"))
+        for pair in found.found[:MOST_ROWS_SHOWN]:
+            at = tuple(found.names.index(name) for name in pair)
+            names = (escape(shorten(name)) for name in pair)
+            table.add_row(*names, percent(found.share[at], 1), f"{found.evidence[at]:.3g}")
+        console.print(table)
         console.print(
             "[dim]share: of the variance of the function, what needs both columns. evidence: that beside what the data "
             f"have not decided; pairs with less than {found.least_evidence:g} are not named.[/dim]\n"
         )
     console.print(escape(shares.told.replace("feature", "column")))
-    print_first_that_fits(console, [_shares_table(shares, with_parts=each) for each in (True, False)])
+    rows = [
+        {
+            "column": escape(shorten(shares.names[j])),
+            "share": percent(shares.shapley[j], 1),
+            "alone": percent(shares.first[j], 1),
+            "in all": percent(shares.total[j], 1),
+        }
+        for j in shares.order[:MOST_ROWS_SHOWN]
+        if shares.total[j] > 0
+    ]
+    print_table(console, [["column", "share", "alone", "in all"], ["column", "share"]], rows)
     console.print(
         "[dim]share: of the variance of the function, with what columns do together divided among them. alone: by the "
         f"column's own curve. in all: everything in which it has a part. The function is that of {shares.mean_of}, and "
@@ -325,127 +384,48 @@ def show_interactions(found: Interactions, shares: VarianceShares, console: Cons
     )
 
 
-def interactions_sentence(found: Interactions) -> str:
-    """Say in a sentence which columns act together."""
-    return found.told if found.found else NO_PAIR
-
-
-def _effects_table(found: Effects, headings: tuple[str, ...]) -> Table:
-    table = new_table(["column", *headings], texts=("column", "acts"))
-    for curve in found.curves[:MOST_LINES]:
-        table.add_row(escape(shorten(curve.name)), *(CELLS[heading](curve) for heading in headings))
-    return table
-
-
-def _at(curve: Curve, place: int) -> str:
-    return f"{curve.mean[place]:+z.3g} at {escape(shorten(curve.at(place), 14))}"
-
-
-def _range(curve: Curve) -> str:
-    course = curve.course
-    return f"{course.span:.3g} ± {course.span_sd:.2g}" if course.span_sd >= 0 else f"{course.span:.3g}"
-
-
-def _explain_curve_headings(found: Effects, kept: tuple[str, ...]) -> str:
-    """Explain the headings of a table of effects."""
-    band = "" if found.band.startswith("none") else ", ± one posterior standard deviation"
-    ends = " lowest, highest: beside the average, and at which value." if "lowest" in kept else ""
-    return ends + (f" range: from the lowest point to the highest{band}." if "range" in kept else "")
-
-
-def _extrapolation_sentence(names: list[str]) -> str:
-    curves = "The curve" if len(names) == 1 else "Curves"
-    goes = "goes" if len(names) == 1 else "go"
-    return f"{curves} of {', '.join(names)} {goes} where nine rows of ten could not be."
-
-
-def _pairs_table(found: Interactions) -> Table:
-    table = new_table(["column", "with", "share", "evidence"], texts=("column", "with"))
-    for pair in found.found[:MOST_LINES]:
-        at = tuple(found.names.index(name) for name in pair)
-        names = (escape(shorten(name)) for name in pair)
-        table.add_row(*names, percent(found.share[at], 1), f"{found.evidence[at]:.3g}")
-    return table
-
-
-def _shares_table(shares: VarianceShares, *, with_parts: bool) -> Table:
-    table = new_table(["column", "share", *(["alone", "in all"] if with_parts else [])])
-    for j in shares.order[:MOST_LINES]:
-        parts = (shares.shapley, *((shares.first, shares.total) if with_parts else ()))
-        if shares.total[j] > 0:
-            table.add_row(escape(shorten(shares.names[j])), *(percent(part[j], 1) for part in parts))
-    return table
-
-
 # The headings of the table of an attribution, from all to the fewest; unknown ones are left out.
 LOCAL_KEPT = (
-    ("value", "adds", "here", "average", "moves mean", "moves variance"),
-    ("value", "adds", "here", "average"),
-    ("adds", "here", "average"),
-    ("adds",),
+    ("column", "value", "adds", "here", "average", "moves mean", "moves variance"),
+    ("column", "value", "adds", "here", "average"),
+    ("column", "adds", "here", "average"),
+    ("column", "adds"),
 )
 
 
 def show_local(analysis: Analysis, local: Explanation, what: str, rows: pd.DataFrame, console: Console) -> None:
     """Print the prediction at some rows, what each column adds to it, and how strongly it reacts to each."""
     console.print(f"{escape(what)}: {escape(_prediction_sentence(analysis, local))}.")
-    if local.attribution is not None:
-        console.print(escape(_sum_sentence(analysis, local)))
-    cells = _local_cells(local, rows)
-    choices = [
-        [heading for heading in kept if heading in cells] for kept in LOCAL_KEPT if "adds" in cells or "here" in kept
-    ]
-    kept = choices[print_first_that_fits(console, [_local_table(local, cells, kept) for kept in choices])]
-    console.print(f"[dim]{_explain_headings(local, kept)}[/dim]")
-
-
-def _local_cells(local: Explanation, rows: pd.DataFrame) -> dict[str, Callable[[int], str]]:
-    """Return functions from the number of a column to its cell, by heading."""
-    cells: dict[str, Callable[[int], str]] = {"value": lambda j: escape(_value(rows[local.names[j]]))}
-    if local.attribution is not None:
-        cells["adds"] = lambda j: _adds(local, j)
+    apart, is_single = local.attribution, local.n_rows == 1
+    cells: dict[str, Callable[[int], str]] = {}
+    if apart is not None:
+        target = analysis.target if apart.mean_of == "the target" else apart.mean_of
+        here = float(apart.prediction.mean())
+        text = f"; the columns add {here - apart.average:+z.4g}, which makes {here:.4g}."
+        console.print(escape(f"On average {target} is {apart.average:.4g}{text}"))
+        means, sd = apart.values.mean(axis=0), apart.sd[0]
+        cells["adds"] = lambda j: f"{means[j]:+z.3g}" + (f" ± {sd[j]:.2g}" if is_single else "")
     cells["here"] = lambda j: f"{local.scores[j]:.3g}"
     cells["average"] = lambda j: f"{local.average[j]:.3g}"
     for heading, shares in (("moves mean", local.moves_mean), ("moves variance", local.moves_variance)):
         if shares is not None:
             cells[heading] = lambda j, shares=shares: percent(shares[j])  # type: ignore[misc]
-    return cells
-
-
-def _local_table(local: Explanation, cells: dict[str, Callable[[int], str]], kept: Sequence[str]) -> Table:
-    table = new_table(["column", *kept], texts=("column", "value"))
-    scored = [heading for heading in kept if heading != "value"]
-    for j in local.shown_order[:MOST_ROWS_SHOWN]:
-        values = [cells["value"](int(j))] if "value" in kept else []
-        found = [cells[heading](int(j)) for heading in scored] if local.used[j] else [NOT_USED]
-        table.add_row(escape(shorten(local.names[j])), *values, *found)
-    return table
-
-
-def _adds(local: Explanation, j: int) -> str:
-    """Format what a column adds; for a single row with its standard deviation."""
-    assert local.attribution is not None
-    mean, sd = local.attribution.values[:, j].mean(), local.attribution.sd[0, j]
-    return f"{mean:+z.3g} ± {sd:.2g}" if local.n_rows == 1 else f"{mean:+z.3g}"
-
-
-def _sum_sentence(analysis: Analysis, local: Explanation) -> str:
-    """Say how the average and what the columns add make up the prediction."""
-    assert local.attribution is not None
-    apart = local.attribution
-    what = analysis.target if apart.mean_of == "the target" else apart.mean_of
-    here = float(apart.prediction.mean())
-    added = f"{here - apart.average:+z.4g}"
-    return f"On average {what} is {apart.average:.4g}; the columns add {added}, which makes {here:.4g}."
-
-
-def _explain_headings(local: Explanation, kept: Sequence[str]) -> str:
-    """Explain the headings of a table of an attribution."""
-    these = "this row" if local.n_rows == 1 else "these rows"
-    how_sure = "± one posterior standard deviation" if local.n_rows == 1 else "on average over these rows"
-    adds = [f"adds: to the average, {how_sure}."] if "adds" in kept else []
-    reaction = f"here, average: the strength of reaction (KL) at {these}, and on average over all rows."
-    return " ".join([*adds, *([reaction] if "here" in kept else [])])
+    lines = []
+    for j in local.shown_order[:MOST_ROWS_SHOWN].tolist():
+        line = {"column": escape(shorten(local.names[j])), "value": escape(_value(rows[local.names[j]]))}
+        found = {heading: cell(j) for heading, cell in cells.items()}
+        lines.append(line | (found if local.used[j] else {next(iter(cells)): NOT_USED}))
+    known = ("column", "value", *cells)
+    choices = [[each for each in kept if each in known] for kept in LOCAL_KEPT if "adds" in cells or "here" in kept]
+    kept = print_table(console, choices, lines, texts=("column", "value"))
+    explained = []
+    if "adds" in kept:
+        how_sure = "± one posterior standard deviation" if is_single else "on average over these rows"
+        explained.append(f"adds: to the average, {how_sure}.")
+    if "here" in kept:
+        these = "this row" if is_single else "these rows"
+        explained.append(f"here, average: the strength of reaction (KL) at {these}, and on average over all rows.")
+    console.print(f"[dim]{' '.join(explained)}[/dim]")
 
 
 def _prediction_sentence(analysis: Analysis, local: Explanation) -> str:

@@ -41,7 +41,7 @@ def discovered_text(answer: ColumnTest, *, now: datetime | None = None) -> str:
         found=found,
         sentences=discovery_sentences(answer),
         lines=sheet_lines(answer),
-        columns=table(found),
+        columns=p_value_lines(found),
         shown=min(charts.MOST_STRIPS, found.n_features),
         cautions=group_by_title(answer.cautions),
         versions=found.details.get("versions", {}),
@@ -85,7 +85,7 @@ def sheet_lines(answer: ColumnTest) -> list[Line]:
     ]
 
 
-def table(found: Discoveries) -> list[dict[str, object]]:
+def p_value_lines(found: Discoveries) -> list[dict[str, object]]:
     """Return a line of the table for each tested column, the surest first."""
     lines = []
     for place, j in enumerate(found.order, start=1):
@@ -137,44 +137,42 @@ def compared_text(answer: Comparison, *, command: str | None = None, seed: int =
         answered=Head(both, both, command, seed),
         answer=answer,
         sentences=[sentence.replace("feature", "column") for sentence in answer.sentences],
-        lines=lines(answer),
+        lines=score_lines(answer),
         shown=min(charts.MOST_PAIRS, answer.n_features),
         versions=versions(),
     )
 
 
-def lines(answer: Comparison) -> list[dict[str, object]]:
+def score_lines(answer: Comparison) -> list[dict[str, object]]:
     """Return a line of the table for each column that both answers have."""
-    return [
-        {
-            "name": answer.names[j],
-            "scores": [(answer.score_text(which, j), float(answer.scores[which, j])) for which in (0, 1)],
-            "intervals": [_interval(answer, which, j) for which in (0, 1)],
-            "limits": [limits(*answer.intervals[which, j]) for which in (0, 1)] if answer.has_intervals else [],
-            "change": float(answer.change[j]),
-            "change_text": use_minus(f"{answer.change[j]:+z.3g}"),
-            "ranks": answer.ranks[:, j].tolist(),
-            "places": int(answer.places[j]),
-            "is_clear": bool(answer.is_clear[j]),
-        }
-        for j in answer.order.tolist()
-    ]
+    found = []
+    for j in answer.order.tolist():
+        intervals = list(answer.intervals[:, j]) if answer.has_intervals else []
+        found.append(
+            {
+                "name": answer.names[j],
+                "scores": [(answer.score_text(which, j), float(answer.scores[which, j])) for which in (0, 1)],
+                "intervals": [f"{number(low)} to {number(high)}" for low, high in intervals],
+                "limits": [limits(low, high) for low, high in intervals],
+                "change": float(answer.change[j]),
+                "change_text": use_minus(f"{answer.change[j]:+z.3g}"),
+                "ranks": answer.ranks[:, j].tolist(),
+                "places": int(answer.places[j]),
+                "is_clear": bool(answer.is_clear[j]),
+            }
+        )
+    return found
 
 
-def _interval(answer: Comparison, which: int, j: int) -> str:
-    low, high = answer.intervals[which, j]
-    return f"{number(low)} to {number(high)}" if answer.has_intervals else ""
-
-
-def write_ranked_again(answer: SavedModelRanking, path: str | os.PathLike[str]) -> Path:
+def write_saved_ranking(answer: SavedModelRanking, path: str | os.PathLike[str]) -> Path:
     """Write the page of a saved model's ranking, one HTML file that needs nothing else, and return its path."""
-    return write_html(ranked_again_text(answer), path)
+    return write_html(saved_ranking_text(answer), path)
 
 
-def ranked_again_text(answer: SavedModelRanking, *, now: datetime | None = None) -> str:
+def saved_ranking_text(answer: SavedModelRanking, *, now: datetime | None = None) -> str:
     """Return the page as text, with the date `now`, by default this moment."""
     return render(
-        "ranked_again.html",
+        "saved_ranking.html",
         {"figures": {}, "rows": None},
         now=now,
         answered=answer,

@@ -31,10 +31,14 @@ FRAME_HEIGHT = 64
 FONT = "system-ui, sans-serif"
 # The longest names beside an axis, on a wide and on a narrow screen.
 WIDE, NARROW = 26, 11
+# Names below a chart stand in one line if they have at most this many letters in all.
+LONGEST_LINE = 24
 # Low to high values: blue to orange with rising lightness, which every kind of colour vision distinguishes, in grey and
 # on both light and dark paper.
 RAMP = ("#3a74b5", "#8a7f92", "#e8912d")
 SHADES = 64
+# Dots that are there for their texts only.
+INVISIBLE = {"size": 12, "fill_alpha": 0.0, "line_color": None}
 
 
 def ramp(n: int = SHADES) -> list[str]:
@@ -45,9 +49,21 @@ def ramp(n: int = SHADES) -> list[str]:
     return ["#" + "".join(f"{round(value):02x}" for value in colour) for colour in mixed]
 
 
-def item(plot: Any, target: str) -> dict[str, Any]:
-    """Return a plot as data, which the page draws in the element with this id."""
+def item(plot: Any, target: str, tips: Any = None, **options: Any) -> dict[str, Any]:
+    """Return a plot as data, which the page draws in the element with this id; dots `tips` show their texts."""
+    if tips is not None:
+        plot.add_tools(HoverTool(tooltips=None, renderers=[tips], **options))
     return {**json_item(plot, ID(target))}
+
+
+def paint(drawn: Any, **roles: str) -> None:
+    """Give properties of what is drawn, such as `line_color`, colours of the style sheet by their names."""
+    drawn.glyph.tags = [roles]
+
+
+def draw_dots(plot: Any, x: Any, y: Any, tips: Sequence[str], **style: Any) -> Any:
+    """Draw dots that show their texts when they are pointed at."""
+    return plot.scatter("x", "y", source=ColumnDataSource({"x": x, "y": y, "tip": tips}), name="dots", **style)
 
 
 def frame(height: int, x_label: str, y_label: str = "", x_scale: Literal["linear", "log"] = "linear") -> Any:
@@ -98,6 +114,12 @@ def name_axis(axis: Any, names: Sequence[str]) -> None:
     ]
 
 
+def name_below(plot: Any, names: Sequence[str]) -> None:
+    """Put names below a chart: in one line, or turned if they are long."""
+    name_axis(plot.xaxis[0], names)
+    plot.xaxis.major_label_orientation = "vertical" if sum(map(len, names)) > LONGEST_LINE else "horizontal"
+
+
 def line_across(location: float, dimension: Literal["width", "height"], role: str, dash: str = "solid") -> Span:
     """Make a line across the plot, at a value."""
     return Span(
@@ -140,7 +162,7 @@ def pointwise_strips(rows: RowDetails, target: str, score: str) -> dict[str, Any
     means = plot.scatter(
         rows.average[:shown], np.arange(shown), marker="dash", angle=np.pi / 2, size=26, line_width=2.2, level="overlay"
     )
-    means.glyph.tags = [{"line_color": "ink"}]
+    paint(means, line_color="ink")
     plot.add_tools(HoverTool(tooltips=None, renderers=[dots]), TapTool(renderers=[dots]))
     return item(plot, target)
 
@@ -172,20 +194,16 @@ def elpd_curve(path: Path, target: str) -> dict[str, Any]:
     size = None if path.suggestion is None else path.suggestion.size
     if size is not None:
         plot.add_layout(line_across(size, "height", "accent"))
-    bars = plot.segment("x", "low", "x", "high", source=source, line_width=1.6, line_alpha=0.7)
-    bars.glyph.tags = [{"line_color": "first"}]
-    line = plot.line("x", "y", source=source, line_width=1.4)
+    paint(plot.segment("x", "low", "x", "high", source=source, line_width=1.6, line_alpha=0.7), line_color="first")
+    paint(plot.line("x", "y", source=source, line_width=1.4), line_color="first")
     dots = plot.scatter("x", "y", source=source, size=8, line_width=1.5, name="dots")
-    line.glyph.tags = [{"line_color": "first"}]
-    dots.glyph.tags = [{"fill_color": "first", "line_color": "paper"}]
+    paint(dots, fill_color="first", line_color="paper")
     if size is not None:
-        at = [value for value, each in zip(values, path.sizes, strict=True) if each == size]
-        marked = plot.scatter([size] * len(at), at, size=13, line_width=2)
-        marked.glyph.tags = [{"fill_color": "accent", "line_color": "paper"}]
+        at = values[path.sizes == size].tolist()
+        paint(plot.scatter([size] * len(at), at, size=13, line_width=2), fill_color="accent", line_color="paper")
     if len(path.sizes) <= 21:
         plot.xaxis.ticker = FixedTicker(ticks=[int(each) for each in path.sizes])
-    plot.add_tools(HoverTool(tooltips=None, renderers=[dots]))
-    return item(plot, target)
+    return item(plot, target, dots)
 
 
 def rank_strips(stability: Stability, target: str) -> dict[str, Any]:
@@ -204,17 +222,15 @@ def rank_strips(stability: Stability, target: str) -> dict[str, Any]:
     plot = frame(28 * len(shown) + FRAME_HEIGHT, "rank in each sample")
     name_strips(plot, [stability.names[j] for j in shown])
     plot.x_range.start, plot.x_range.end = 0.4, stability.n_features + 0.6
-    source = ColumnDataSource({"x": x.ravel(), "y": y.ravel(), "tip": tips})
-    dots = plot.scatter("x", "y", source=source, size=6, fill_alpha=0.55, line_color=None, name="dots")
-    dots.glyph.tags = [{"fill_color": "first"}]
+    dots = draw_dots(plot, x.ravel(), y.ravel(), tips, size=6, fill_alpha=0.55, line_color=None)
+    paint(dots, fill_color="first")
     means = plot.scatter(
         stability.mean_ranks[shown], np.arange(len(shown)), marker="dash", angle=np.pi / 2, size=20, line_width=2.4
     )
-    means.glyph.tags = [{"line_color": "accent"}]
+    paint(means, line_color="accent")
     if stability.n_features <= MOST_STRIPS:
         plot.xaxis.ticker = FixedTicker(ticks=list(range(1, stability.n_features + 1)))
-    plot.add_tools(HoverTool(tooltips=None, renderers=[dots]))
-    return item(plot, target)
+    return item(plot, target, dots)
 
 
 def p_values(found: Discoveries, target: str) -> dict[str, Any]:
@@ -226,21 +242,18 @@ def p_values(found: Discoveries, target: str) -> dict[str, Any]:
     plot = frame(28 * len(shown) + FRAME_HEIGHT, "p-value", x_scale="log")
     name_strips(plot, [found.names[j] for j in shown])
     plot.x_range.start, plot.x_range.end = 0.5 * min(p.min(), limits.min()), 1.6
-    line = plot.line(limits, places, line_width=1.6)
-    line.glyph.tags = [{"line_color": "accent"}]
+    paint(plot.line(limits, places, line_width=1.6), line_color="accent")
     tips = [
         f"{shorten(found.names[j])}: {'matters' if found.found[j] else 'not shown to matter'}\n"
         f"p-value {number(found.p[j], 2)}, q-value {number(found.q[j], 2)}"
         for j in shown
     ]
-    source = ColumnDataSource({"x": p, "y": places, "tip": tips})
     named = found.found[shown]
-    dots = plot.scatter("x", "y", source=source, size=9, line_width=1.5, name="dots")
-    dots.glyph.tags = [{"fill_color": "muted", "line_color": "paper"}]
+    dots = draw_dots(plot, p, places, tips, size=9, line_width=1.5)
+    paint(dots, fill_color="muted", line_color="paper")
     marked = plot.scatter(p[named], places[named], size=11, line_width=1.5)
-    marked.glyph.tags = [{"fill_color": "first", "line_color": "paper"}]
-    plot.add_tools(HoverTool(tooltips=None, renderers=[dots]))
-    return item(plot, target)
+    paint(marked, fill_color="first", line_color="paper")
+    return item(plot, target, dots)
 
 
 def _entered(path: Path, place: int) -> str:
@@ -258,8 +271,6 @@ MOST_IN_MATRIX = 20
 # The smallest share of a pair that may be drawn in the darkest shade. Text on cells darker than DARK is light.
 LEAST_DARKEST = 0.02
 DARK = 0.55
-# Names below a chart stand in one line if they have at most this many letters in all.
-LONGEST_LINE = 24
 # The number of colours of a surface.
 STEPS = 12
 # Dots of single rows spread this far to either side of a level.
@@ -267,19 +278,17 @@ SPREAD = 0.3
 
 
 def curve_panels(effects: Effects, targets: Sequence[str]) -> list[dict[str, Any]]:
-    """Draw a panel for each of the first columns, all with one vertical axis, in the elements with these ids."""
+    """Draw a panel for each of the first columns, all with one vertical axis, in the elements with these ids.
+
+    The axis has room for all curves with their bands, for nine tenths of the points of single rows, and for the rug.
+    """
     shown = effects.curves[: len(targets)]
-    low, high = _limits(shown)
-    return [_panel(curve, low, high, target) for curve, target in zip(shown, targets, strict=True)]
-
-
-def _limits(curves: Sequence[Curve]) -> tuple[float, float]:
-    """Return limits of the vertical axis: all curves with their bands, and nine tenths of the points of single rows."""
-    points = [np.concatenate([curve.mean, curve.band[np.isfinite(curve.band)]]) for curve in curves]
-    rows = [np.quantile(curve.individual, [0.05, 0.95]) for curve in curves if curve.individual.size]
+    points = [np.concatenate([curve.mean, curve.band[np.isfinite(curve.band)]]) for curve in shown]
+    rows = [np.quantile(curve.individual, [0.05, 0.95]) for curve in shown if curve.individual.size]
     every = np.concatenate([*points, *rows])
     room = 0.06 * float(np.ptp(every)) or 1.0
-    return float(every.min()) - 1.6 * room, float(every.max()) + room  # with room for the rug
+    low, high = float(every.min()) - 1.6 * room, float(every.max()) + room
+    return [_panel(curve, low, high, target) for curve, target in zip(shown, targets, strict=True)]
 
 
 def _panel(curve: Curve, low: float, high: float, target: str) -> dict[str, Any]:
@@ -291,9 +300,14 @@ def _panel(curve: Curve, low: float, high: float, target: str) -> dict[str, Any]
     plot.min_border_right = 10  # for half of the last number
     plot.add_layout(line_across(0.0, "width", "muted", dash="dotted"))
     (_draw_levels if curve.labels else _draw_curve)(plot, curve, low)
-    dots = _draw_tips(plot, curve)
-    plot.add_tools(HoverTool(tooltips=None, renderers=[dots], mode="mouse" if curve.labels else "vline"))
-    return item(plot, target)
+    tips = []
+    for place, (lower, upper) in enumerate(curve.band):
+        value = curve.labels[place] if curve.labels else number(curve.x[place])
+        band = f"\n95 % between {number(lower)} and {number(upper)}" if np.isfinite(lower) else ""
+        move = use_minus(f"{curve.mean[place]:+z.3g}")
+        tips.append(f"{shorten(curve.name)} = {value}\n{move} beside the average{band}")
+    dots = draw_dots(plot, curve.x, curve.mean, tips, **INVISIBLE)
+    return item(plot, target, dots, mode="mouse" if curve.labels else "vline")
 
 
 def _draw_curve(plot: Any, curve: Curve, low: float) -> None:
@@ -302,16 +316,14 @@ def _draw_curve(plot: Any, curve: Curve, low: float) -> None:
         [x.astype(np.float32)] * len(curve.individual), list(curve.individual.astype(np.float32)), line_width=0.7,
         line_alpha=0.3,
     )  # fmt: skip
-    rows.glyph.tags = [{"line_color": "muted"}]
+    paint(rows, line_color="muted")
     if np.isfinite(curve.band).all():
-        band = plot.varea(x, curve.band[:, 0], curve.band[:, 1], fill_alpha=0.25)
-        band.glyph.tags = [{"fill_color": "first"}]
-    beyond = plot.line(x, mean, line_width=1.2, line_dash="dotted")
-    within = plot.line(x, np.where(curve.is_supported, mean, np.nan), line_width=2.2)
+        paint(plot.varea(x, curve.band[:, 0], curve.band[:, 1], fill_alpha=0.25), fill_color="first")
+    paint(plot.line(x, mean, line_width=1.2, line_dash="dotted"), line_color="first")
+    paint(plot.line(x, np.where(curve.is_supported, mean, np.nan), line_width=2.2), line_color="first")
     inside = curve.rug[(curve.rug >= x[0]) & (curve.rug <= x[-1])]
     rug = plot.scatter(inside, np.full(len(inside), low), marker="dash", angle=np.pi / 2, size=14, line_alpha=0.35)
-    for line, role in ((beyond, "first"), (within, "first"), (rug, "ink")):
-        line.glyph.tags = [{"line_color": role}]
+    paint(rug, line_color="ink")
     room = 0.02 * float(np.ptp(x)) or 0.5
     plot.x_range.start, plot.x_range.end = float(x[0]) - room, float(x[-1]) + room
 
@@ -322,29 +334,13 @@ def _draw_levels(plot: Any, curve: Curve, _low: float) -> None:
     rows = plot.scatter(
         np.add.outer(curve.x, beside).ravel(), curve.individual.T.ravel(), size=3, line_color=None, fill_alpha=0.4
     )
-    rows.glyph.tags = [{"fill_color": "muted"}]
+    paint(rows, fill_color="muted")
     if np.isfinite(curve.band).all():
         bands = plot.segment(curve.x, curve.band[:, 0], curve.x, curve.band[:, 1], line_width=2.2)
-        bands.glyph.tags = [{"line_color": "first"}]
-    means = plot.scatter(curve.x, curve.mean, size=9, line_color=None)
-    means.glyph.tags = [{"fill_color": "first"}]
-    name_axis(plot.xaxis[0], curve.labels)
-    plot.xaxis.major_label_orientation = "vertical" if sum(map(len, curve.labels)) > LONGEST_LINE else "horizontal"
+        paint(bands, line_color="first")
+    paint(plot.scatter(curve.x, curve.mean, size=9, line_color=None), fill_color="first")
+    name_below(plot, curve.labels)
     plot.x_range.start, plot.x_range.end = -0.6, len(curve.x) - 0.4
-
-
-def _draw_tips(plot: Any, curve: Curve) -> Any:
-    """Draw invisible dots on the curve, which show their position when they are pointed at."""
-    told = [_point_tip(curve, place) for place in range(len(curve.x))]
-    source = ColumnDataSource({"x": curve.x, "y": curve.mean, "tip": told})
-    return plot.scatter("x", "y", source=source, size=12, fill_alpha=0.0, line_color=None, name="dots")
-
-
-def _point_tip(curve: Curve, place: int) -> str:
-    value = curve.labels[place] if curve.labels else number(curve.x[place])
-    low, high = curve.band[place]
-    band = f"\n95 % between {number(low)} and {number(high)}" if np.isfinite(low) else ""
-    return f"{shorten(curve.name)} = {value}\n{use_minus(f'{curve.mean[place]:+z.3g}')} beside the average{band}"
 
 
 def pair_matrix(found: Interactions, target: str) -> dict[str, Any]:
@@ -363,22 +359,19 @@ def pair_matrix(found: Interactions, target: str) -> dict[str, Any]:
     plot = frame(CELL_HEIGHT * (len(shown) - 1) + MATRIX_FRAME, "")
     plot.grid.tags, plot.grid.grid_line_color = [], None
     name_strips(plot, names[1:])
-    name_axis(plot.xaxis[0], names[:-1])
-    plot.xaxis.major_label_orientation = "vertical" if sum(map(len, names[:-1])) > LONGEST_LINE else "horizontal"
+    name_below(plot, names[:-1])
     plot.x_range.start, plot.x_range.end = -0.6, len(shown) - 1.4
     source = ColumnDataSource({"x": columns, "y": rows - 1, "strength": strength, "tip": tips})
-    paper = plot.rect("x", "y", 0.94, 0.94, source=source, fill_alpha=0.5, line_color=None)
-    paper.glyph.tags = [{"fill_color": "rule"}]
+    paint(plot.rect("x", "y", 0.94, 0.94, source=source, fill_alpha=0.5, line_color=None), fill_color="rule")
     cells = plot.rect("x", "y", 0.94, 0.94, source=source, fill_alpha="strength", line_color=None, name="dots")
-    cells.glyph.tags = [{"fill_color": "first"}]
+    paint(cells, fill_color="first")
     for role, those in (("paper", is_found & (strength > DARK)), ("ink", is_found & (strength <= DARK))):
         words = plot.text(
             columns[those], (rows - 1)[those], [percent(part) for part in share[those]], text_align="center",
             text_baseline="middle", text_font={"value": FONT}, text_font_size="12px",
         )  # fmt: skip
-        words.glyph.tags = [{"text_color": role}]
-    plot.add_tools(HoverTool(tooltips=None, renderers=[cells]))
-    return item(plot, target)
+        paint(words, text_color=role)
+    return item(plot, target, cells)
 
 
 def pair_surface(surface: Surface, target: str) -> dict[str, Any]:
@@ -392,32 +385,24 @@ def pair_surface(surface: Surface, target: str) -> dict[str, Any]:
     z = np.clip(surface.mean.T, levels[0], levels[-1] - 1e-9 * (levels[-1] - levels[0]))
     colours = ramp(STEPS)
     drawn = plot.contour(surface.x, surface.y, z, levels=levels, fill_color=colours, line_color="white", line_width=0.6)
-    drawn.line_renderer.glyph.tags = [{"line_color": "paper"}]
+    paint(drawn.line_renderer, line_color="paper")
     bar = ColorBar(
         color_mapper=LinearColorMapper(palette=colours, low=float(levels[0]), high=float(levels[-1])), width=10,
         padding=6, major_label_text_font=FONT, major_label_text_font_size="12px", background_fill_color=None,
         bar_line_color=None, major_tick_line_color=None, tags=[{"major_label_text_color": "ink"}],
     )  # fmt: skip
     plot.add_layout(bar, "right")
-    _draw_rows(plot, surface)
     plot.x_range.start, plot.x_range.end = float(surface.x[0]), float(surface.x[-1])
     plot.y_range.start, plot.y_range.end = float(surface.y[0]), float(surface.y[-1])
-    return item(plot, target)
-
-
-def _draw_rows(plot: Any, surface: Surface) -> None:
     if surface.x_rows is None or surface.y_rows is None:
-        return
+        return item(plot, target)
     first, second = (shorten(name) for name in surface.names)
     tips = [
         f"A row\n{first} = {number(x)}\n{second} = {number(y)}"
         for x, y in zip(surface.x_rows, surface.y_rows, strict=True)
     ]
-    source = ColumnDataSource({"x": surface.x_rows, "y": surface.y_rows, "tip": tips})
-    dots = plot.scatter(
-        "x", "y", source=source, size=4.5, fill_color="#15181b", fill_alpha=0.6, line_color=None, name="dots"
-    )
-    plot.add_tools(HoverTool(tooltips=None, renderers=[dots]))
+    style = {"size": 4.5, "fill_color": "#15181b", "fill_alpha": 0.6, "line_color": None}
+    return item(plot, target, draw_dots(plot, surface.x_rows, surface.y_rows, tips, **style))
 
 
 def _draw_level_lines(surface: Surface, target: str) -> dict[str, Any]:
@@ -436,16 +421,14 @@ def _draw_level_lines(surface: Surface, target: str) -> dict[str, Any]:
         points += list(zip(along, line, strict=True))
         tips += [f"{shorten(other)} = {shorten(label)}\n{number(value)} on average" for value in line]
     x, y = np.array(points).T
-    source = ColumnDataSource({"x": x, "y": y, "tip": tips})
-    dots = plot.scatter("x", "y", source=source, size=7, fill_alpha=0.0, line_color=None, name="dots")
-    plot.add_tools(HoverTool(tooltips=None, renderers=[dots]))
+    dots = draw_dots(plot, x, y, tips, **{**INVISIBLE, "size": 7})
     legend = Legend(
         items=items, title=shorten(other), orientation="horizontal", label_text_font=FONT, title_text_font=FONT,
         background_fill_color=None, border_line_color=None, title_text_font_style="normal", ncols=4, location="left",
         tags=[{"label_text_color": "ink", "title_text_color": "muted"}],
     )  # fmt: skip
     plot.add_layout(legend, "above")
-    return item(plot, target)
+    return item(plot, target, dots)
 
 
 # The largest number of columns in the chart of a comparison, and the height of each.
@@ -466,16 +449,12 @@ def pairs_of_scores(answer: Comparison, target: str) -> dict[str, Any]:
         at = np.arange(len(shown)) + beside
         low, high = answer.intervals[which, shown].T
         if answer.has_intervals:
-            spans = plot.segment(low, at, high, at, line_width=1.6, line_alpha=0.7)
-            spans.glyph.tags = [{"line_color": role}]
+            paint(plot.segment(low, at, high, at, line_width=1.6, line_alpha=0.7), line_color=role)
         marks = plot.scatter(
             answer.scores[which, shown], at, size=9, line_color=None, marker=("circle", "diamond")[which]
         )
-        marks.glyph.tags = [{"fill_color": role}]
+        paint(marks, fill_color=role)
         x += answer.scores[which, shown].tolist()
         y += at.tolist()
         tips += [f"{shorten(answer.names[j])}\n{answer.labels[which]}: {answer.score_text(which, j)}" for j in shown]
-    source = ColumnDataSource({"x": x, "y": y, "tip": tips})
-    dots = plot.scatter("x", "y", source=source, size=12, fill_alpha=0.0, line_color=None, name="dots")
-    plot.add_tools(HoverTool(tooltips=None, renderers=[dots]))
-    return item(plot, target)
+    return item(plot, target, draw_dots(plot, x, y, tips, **INVISIBLE))

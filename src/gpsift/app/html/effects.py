@@ -9,9 +9,9 @@ from typing import Any
 from markupsafe import Markup
 
 from gpsift.app.analysis import Analysis
-from gpsift.app.analysis.analysis import ColumnEffects
+from gpsift.app.analysis.analysis import NO_PAIR, ColumnEffects
 from gpsift.app.html.text import number, percent, shorten, tag, use_minus
-from gpsift.decomposition.effects import Curve, Effects
+from gpsift.decomposition.effects import Effects
 from gpsift.decomposition.interactions import Interactions
 from gpsift.decomposition.shapley import Attribution
 from gpsift.decomposition.sobol import VarianceShares
@@ -30,9 +30,10 @@ def effects_parts(analysis: Analysis) -> dict[str, Any]:
     shape = analysis.column_effects or ColumnEffects()
     effects, pairs, shares = shape.effects, shape.interactions, shape.variance_shares
     surface = None if pairs is None else pairs.strongest_surface
-    shown = [] if effects is None else panels(effects, charts.MOST_PANELS)
-    items = {}
+    items, shown, beyond = {}, [], []
     if effects is not None:
+        shown = panels(effects, charts.MOST_PANELS)
+        beyond = [curve.name for curve in effects.curves[: len(shown)] if curve.leaves_the_data]
         ids = [panel.id for panel in shown]
         items = dict(zip(ids, charts.curve_panels(effects, ids), strict=True))
     if pairs is not None and pairs.found:
@@ -43,7 +44,7 @@ def effects_parts(analysis: Analysis) -> dict[str, Any]:
         "items": items,
         "effects": effects,
         "panels": shown,
-        "beyond": [] if effects is None else extrapolating(effects, len(shown)),
+        "beyond": beyond,
         "interactions": pairs,
         "pairs_told": "" if pairs is None else pairs_sentence(pairs),
         "surface": surface,
@@ -85,32 +86,22 @@ class Part:
 
 def panels(effects: Effects, most: int) -> list[Panel]:
     """Return the panels of the most relevant columns."""
-    return [
-        Panel(f"figure-acts-{place}", curve.name, use_minus(curve.course.told), _range(curve))
-        for place, curve in enumerate(effects.curves[:most], start=1)
-    ]
-
-
-def _range(curve: Curve) -> str:
-    """Say from where to where a curve goes."""
-    low, high = (_at(curve, place) for place in (curve.course.lowest, curve.course.highest))
-    return f"from {low} to {high}"
-
-
-def _at(curve: Curve, place: int) -> str:
-    value = shorten(curve.labels[place]) if curve.labels else number(curve.x[place])
-    return f"{use_minus(f'{curve.mean[place]:+z.3g}')} at {value}"
-
-
-def extrapolating(effects: Effects, most: int) -> list[str]:
-    """Return the columns whose curves extrapolate."""
-    return [curve.name for curve in effects.curves[:most] if curve.leaves_the_data]
+    found = []
+    for place, curve in enumerate(effects.curves[:most], start=1):
+        low, high = (
+            f"{use_minus(f'{curve.mean[k]:+z.3g}')} at "
+            f"{shorten(curve.labels[k]) if curve.labels else number(curve.x[k])}"
+            for k in (curve.course.lowest, curve.course.highest)
+        )
+        acts = use_minus(curve.course.told)
+        found.append(Panel(f"figure-acts-{place}", curve.name, acts, f"from {low} to {high}"))
+    return found
 
 
 def pairs_sentence(found: Interactions) -> Markup:
     """Say in a sentence which columns act together."""
     if not found.found:
-        return Markup("No pair found: no two columns can be told from columns that do not act together.")
+        return Markup(NO_PAIR)
     pairs = [Markup("{} with {}").format(tag(first), tag(second)) for first, second in found.found]
     verb = "pair acts" if len(pairs) == 1 else "pairs act"
     return Markup("{} {} together: {}.").format(len(pairs), verb, Markup("; ").join(pairs[:8]))

@@ -46,19 +46,33 @@ class Line:
 
 def data_lines(analysis: Analysis) -> list[Line]:
     """Return the lines about the data and the fitted model."""
-    model = analysis.model
+    model, names, classes = analysis.model, analysis.categories, analysis.classes
     members = getattr(model, "members", ())
     one: Any = members[0] if members else model
+    categories = Markup("{} with categories: {}").format(len(names), join_tags(names, 6)) if names else ""
+    target: str | Markup
+    if classes:
+        target = Markup("{}: {}").format(count(len(classes), "class", "classes"), join_tags(classes, 8))
+    else:
+        low, high = value_text(float(min(analysis.y))), value_text(float(max(analysis.y)))
+        target = f"{TASKS[analysis.task]}, {low} to {high}"
     kind = type(one.likelihood).__name__
-    noise = LIKELIHOODS.get(kind, kind)
+    noise = LIKELIHOODS.get(kind, kind) + (" of known variance" if one.likelihood.knows_noise else "")
+    report, inducing = one.report, ""
+    if report.n_inducing or report.n_blocks:
+        inducing = f"{count(report.n_inducing, 'point')} for all rows"
+        if report.n_blocks:
+            inducing = f"by the neighbours of {count(report.n_blocks, 'block')} of rows"
+        if report.n_rows_searched:
+            inducing += f"; hyperparameters from {count(report.n_rows_searched, 'row')}"
     lines = [
         Line("Source", analysis.source),
         Line("Rows", f"{len(analysis.X):,}"),
-        Line("Columns", f"{len(analysis.leading.names):,}", _categories(analysis)),
-        Line("Target", tag(analysis.target), _target(analysis)),
+        Line("Columns", f"{analysis.n_columns:,}", categories),
+        Line("Target", tag(analysis.target), target),
         Line("Kernel", one.kernel.title),
-        Line("Likelihood", noise + (" of known variance" if one.likelihood.knows_noise else "")),
-        Line("Inference", INFERENCES.get(one.inference, one.inference), _inducing(one)),
+        Line("Likelihood", noise),
+        Line("Inference", INFERENCES.get(one.inference, one.inference), inducing),
     ]
     if analysis.switched_on is not None:
         steps = analysis.switched_on
@@ -88,8 +102,12 @@ def quality_lines(analysis: Analysis) -> list[Line]:
         level, inside = percent(LEVEL), percent(quality.coverage(LEVEL))
         lines.append(Line(f"Inside the {level} interval", inside, f"of the rows; {level} if calibrated"))
     difference, error = quality.elpd_diff, quality.diff_se
-    value = use_minus(f"{difference:+z.1f} ± {error:z.1f}")
-    lines.append(Line("elpd against no inputs", value, _difference_words(difference, error)))
+    remark = "the inputs help, by more than two standard errors"
+    if difference <= 0:
+        remark = "the inputs do not help"
+    elif difference < CLEAR * error:
+        remark = "the inputs may help; the difference is within two standard errors"
+    lines.append(Line("elpd against no inputs", use_minus(f"{difference:+z.1f} ± {error:z.1f}"), remark))
     return lines
 
 
@@ -105,33 +123,3 @@ def quality_sentence(analysis: Analysis) -> str:
     if quality.loo_r2 <= 0:
         return "and the model's mean predicts left-out rows no better than one value for all (R² below 0)"
     return f"and the model explains {percent(quality.loo_r2)} of the variance of rows that were left out"
-
-
-def _categories(analysis: Analysis) -> Markup:
-    names = analysis.categories
-    return Markup("{} with categories: {}").format(len(names), join_tags(names, 6)) if names else Markup("")
-
-
-def _inducing(model: Any) -> str:
-    report = model.report
-    if not (report.n_inducing or report.n_blocks):
-        return ""
-    exactly = f"; hyperparameters from {count(report.n_rows_searched, 'row')}" if report.n_rows_searched else ""
-    if report.n_blocks:
-        return f"by the neighbours of {count(report.n_blocks, 'block')} of rows{exactly}"
-    return f"{count(report.n_inducing, 'point')} for all rows{exactly}"
-
-
-def _target(analysis: Analysis) -> str | Markup:
-    if analysis.classes:
-        return Markup("{}: {}").format(count(len(analysis.classes), "class", "classes"), join_tags(analysis.classes, 8))
-    low, high = float(min(analysis.y)), float(max(analysis.y))
-    return f"{TASKS[analysis.task]}, {value_text(low)} to {value_text(high)}"
-
-
-def _difference_words(difference: float, error: float) -> str:
-    if difference <= 0:
-        return "the inputs do not help"
-    if difference < CLEAR * error:
-        return "the inputs may help; the difference is within two standard errors"
-    return "the inputs help, by more than two standard errors"

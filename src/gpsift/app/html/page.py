@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from gpsift.app.analysis import Analysis, analyse
 from gpsift.app.analysis.parts import add_effects, add_intervals, add_test
 from gpsift.app.analysis.rows import RowDetails, row_details
 from gpsift.app.findings import group_by_title
-from gpsift.app.findings import group_by_title as told
 from gpsift.app.html.effects import effects_parts, function_of
 from gpsift.app.html.model_summary import data_lines, quality_lines
 from gpsift.app.html.render import fill_template, render, write_html
@@ -84,45 +82,47 @@ def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
     items = {}
     if rows is not None:
         items["strips"] = charts.pointwise_strips(rows, "figure-strips", meaning(analysis.leading.measure))
-    shown = effects_parts(analysis)
-    items |= shown.pop("items")
+    effects = effects_parts(analysis)
+    items |= effects.pop("items")
     if analysis.path is not None:
         items["curve"] = charts.elpd_curve(analysis.path, "figure-curve")
+    samples = []
     if analysis.stability is not None:
         items["ranks"] = charts.rank_strips(analysis.stability, "figure-ranks")
+        in_first = analysis.stability.in_first(analysis.n_first)[analysis.stability.order]
+        lines = analysis.stability.to_frame().assign(in_first=in_first)
+        samples = lines[: analysis.stability.n_shown].to_dict("records")
     return render(
         "page.html",
         {"figures": items, "rows": None if rows is None else payload(analysis, rows)},
         now=now,
         answered=analysis,
-        analysis=analysis,
-        answer=answer_sentences(analysis),
-        tested=sentence_on_test(analysis),
-        first=first_screen(analysis),
-        todo=advice(analysis),
+        **_first_screen(analysis),
         still=False,
         data_lines=data_lines(analysis),
         quality_lines=quality_lines(analysis),
-        table=relevance_table(analysis),
-        **shown,
+        **effects,
         rows=rows,
         strips=min(charts.MOST_STRIPS, 0 if rows is None else len(rows.names)),
         most_strips=charts.MOST_STRIPS,
         sizes=[] if analysis.path is None else analysis.path.to_frame().to_dict("records"),
-        stability=_stability_lines(analysis),
+        stability=samples,
         n_first=analysis.n_first,
-        cautions=group_by_title(analysis.cautions),
         versions=analysis.leading.details.get("versions", {}),
     )
 
 
-def _stability_lines(analysis: Analysis) -> list[dict[Hashable, Any]]:
-    """Return a line about the stability of each column, the best mean rank first."""
-    found = analysis.stability
-    if found is None:
-        return []
-    lines = found.to_frame().assign(in_first=found.in_first(analysis.n_first)[found.order])
-    return lines[: found.n_shown].to_dict("records")
+def _first_screen(analysis: Analysis) -> dict[str, Any]:
+    """Return what the templates show of an analysis in a page and in a notebook."""
+    return {
+        "analysis": analysis,
+        "answer": answer_sentences(analysis),
+        "tested": sentence_on_test(analysis),
+        "first": first_screen(analysis),
+        "todo": advice(analysis),
+        "table": relevance_table(analysis),
+        "cautions": group_by_title(analysis.cautions),
+    }
 
 
 DIGITS = 3
@@ -131,6 +131,7 @@ LEVEL = 0.9
 
 def payload(analysis: Analysis, rows: RowDetails) -> dict[str, Any]:
     """Return the data with which the script of the page explains a row."""
+    is_class = analysis.task == "classification"
     return {
         "names": list(rows.names),
         "short": [shorten(name) for name in rows.names],
@@ -142,28 +143,27 @@ def payload(analysis: Analysis, rows: RowDetails) -> dict[str, Any]:
         "added": None if rows.added is None else _rounded(rows.added),
         "addedSd": None if rows.added_sd is None else _rounded(rows.added_sd),
         "largestAdded": 0.0 if rows.added is None else float(np.abs(rows.added).max(initial=0.0)),
-        "sums": sums(analysis, rows),
+        "sums": _sums(analysis, rows),
         "largest": rows.largest,
-        "predictions": predictions(analysis, rows),
-        "observed": [_observed(analysis, value) for value in rows.observed],
+        "predictions": _predictions(analysis, rows),
+        "observed": [_class(analysis, int(y)) if is_class else value_text(float(y)) for y in rows.observed],
     }
 
 
-def predictions(analysis: Analysis, rows: RowDetails) -> list[str]:
+def _predictions(analysis: Analysis, rows: RowDetails) -> list[str]:
     """Say what the model predicts at each row."""
     found = rows.prediction
     if analysis.task == "classification":
         mean = analysis.class_probabilities(found.mean)
         best = mean.argmax(axis=1)
         return [f"{_class(analysis, k)} with probability {percent(mean[i, k])}" for i, k in enumerate(best)]
-    limits = found.interval(LEVEL)
     return [
         f"{number(mean)} ({percent(LEVEL)} between {number(low)} and {number(high)})"
-        for mean, (low, high) in zip(found.mean, limits, strict=True)
+        for mean, (low, high) in zip(found.mean, found.interval(LEVEL), strict=True)
     ]
 
 
-def sums(analysis: Analysis, rows: RowDetails) -> list[str] | None:
+def _sums(analysis: Analysis, rows: RowDetails) -> list[str] | None:
     """Say how the average and the columns make up the prediction of each row; None if there is no attribution."""
     apart = None if analysis.column_effects is None else analysis.column_effects.rows
     if apart is None or rows.added is None:
@@ -180,10 +180,6 @@ def _class(analysis: Analysis, code: int) -> str:
     return shorten(analysis.classes[code]) if analysis.classes else str(code)
 
 
-def _observed(analysis: Analysis, y: float) -> str:
-    return _class(analysis, int(y)) if analysis.task == "classification" else value_text(float(y))
-
-
 def _rounded(values: np.ndarray) -> list[list[float]]:
     """Round numbers to few digits: a page holds very many of them."""
     return [[float(f"{value:.{DIGITS}g}") for value in line] for line in values.tolist()]
@@ -195,20 +191,8 @@ HEIGHT = 620
 
 def notebook_html(analysis: Analysis) -> str:
     """Return the first screen and the table of relevance in a frame without scripts, apart from a notebook's styles."""
-    text = fill_template(
-        "notebook.html",
-        analysis=analysis,
-        answer=answer_sentences(analysis),
-        tested=sentence_on_test(analysis),
-        first=first_screen(analysis),
-        todo=advice(analysis),
-        table=relevance_table(analysis),
-        cautions=told(analysis.cautions),
-        panels=[],
-        interactions=None,
-        shares=None,
-        still=True,
-    )
+    shown = _first_screen(analysis)
+    text = fill_template("notebook.html", **shown, panels=[], interactions=None, shares=None, still=True)
     frame = Markup(
         '<iframe srcdoc="{}" sandbox="" title="What matters for {}" '
         'style="width:100%;height:{}px;border:1px solid #8884;border-radius:4px"></iframe>'

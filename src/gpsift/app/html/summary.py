@@ -11,7 +11,7 @@ from markupsafe import Markup
 from gpsift._utils.text import percent_as_given
 from gpsift.app.analysis import Analysis
 from gpsift.app.analysis.cautions import LEAST_SLOPE, leaders
-from gpsift.app.findings import FindingKind
+from gpsift.app.findings import Finding, FindingKind
 from gpsift.app.html.model_summary import quality_sentence
 from gpsift.app.html.text import align, count, join_tags, number, percent, tag, use_minus
 from gpsift.decomposition.effects import Curve
@@ -68,31 +68,32 @@ def first_screen(analysis: Analysis) -> FirstScreen:
     ranking = analysis.shown
     every = [j for j in ranking.order.tolist() if ranking.scores[j] > 0 and ranking.is_used(j)]
     shown = every[:MOST_COLUMNS]
-    columns = _columns(analysis, ranking, shown)
-    acting = _acting(analysis, [ranking.names[j] for j in shown])
+    columns = _columns(analysis, ranking, shown) if shown else ()
+    effects = None if analysis.column_effects is None else analysis.column_effects.effects
+    names = () if effects is None else [ranking.names[j] for j in shown if ranking.names[j] in effects.names]
+    curves = [effects[name] for name in names]  # type: ignore[index]  # there are effects if there are names
+    acting = tuple(
+        Acting(curve.name, picture, use_minus(curve.course.told))
+        for curve, picture in zip(curves, thumbnails(curves), strict=True)
+    )
     unsure = any(finding.kind is FindingKind.INTERVALS_UNSURE for finding in analysis.cautions)
     return FirstScreen(columns, acting, len(every) - len(shown), unsure)
 
 
 def _columns(analysis: Analysis, ranking: Ranking, shown: list[int]) -> tuple[Shown, ...]:
-    if not shown:
-        return ()
-    limits = None if ranking.draws is None else ranking.interval()[shown]
     scores = ranking.scores[shown]
-    largest = float(max(scores.max(), 0.0 if limits is None else limits.max()))
-    sure = [sureness(analysis, ranking, j) for j in shown]
-    return tuple(
-        Shown(
-            name=ranking.names[j],
-            score=text,
-            width=_part(scores[place], largest),
-            span=None if limits is None else _interval_span(limits[place], largest),
-            interval="" if limits is None else " to ".join(_limit(limit, largest) for limit in limits[place]),
-            sure=sure[place][0],
-            is_sure=sure[place][1],
-        )
-        for place, (j, text) in enumerate(zip(shown, align(scores), strict=True))
-    )
+    limits = np.empty((0, 2)) if ranking.draws is None else ranking.interval()[shown]
+    largest = float(max(scores.max(), limits.max(initial=0.0)))
+    columns = []
+    for place, (j, text) in enumerate(zip(shown, align(scores), strict=True)):
+        span, interval = None, ""
+        if len(limits):
+            low, high = (round(100.0 * float(limit) / largest, 2) for limit in limits[place])
+            span = (low, round(high - low, 2))
+            interval = " to ".join("0" if x < LEAST_PART * largest else number(x, 2) for x in limits[place])
+        width = round(100.0 * float(scores[place]) / largest, 2)
+        columns.append(Shown(ranking.names[j], text, width, span, interval, *sureness(analysis, ranking, j)))
+    return tuple(columns)
 
 
 def sureness(analysis: Analysis, ranking: Ranking, j: int) -> tuple[str, bool]:
@@ -110,32 +111,6 @@ def sureness(analysis: Analysis, ranking: Ranking, j: int) -> tuple[str, bool]:
     return "", False
 
 
-def _acting(analysis: Analysis, names: list[str]) -> tuple[Acting, ...]:
-    effects = None if analysis.column_effects is None else analysis.column_effects.effects
-    if effects is None:
-        return ()
-    curves = [effects[name] for name in names if name in effects.names]
-    pictures = thumbnails(curves)
-    return tuple(
-        Acting(curve.name, picture, use_minus(curve.course.told))
-        for curve, picture in zip(curves, pictures, strict=True)
-    )
-
-
-def _limit(value: float, largest: float) -> str:
-    """Format a limit of an interval; 0 if it is negligible beside the largest one."""
-    return "0" if value < LEAST_PART * largest else number(value, 2)
-
-
-def _part(value: float, largest: float) -> float:
-    return round(100.0 * float(value) / largest, 2)
-
-
-def _interval_span(limits: np.ndarray, largest: float) -> tuple[float, float]:
-    low, high = (_part(limit, largest) for limit in limits)
-    return low, round(high - low, 2)
-
-
 def answer_sentences(analysis: Analysis) -> list[Markup]:
     """Say in two sentences which columns matter most and how many are enough, or that the model explains nothing."""
     target = tag(analysis.target)
@@ -147,13 +122,12 @@ def answer_sentences(analysis: Analysis) -> list[Markup]:
             ).format(target),
             Markup("The order of the columns below therefore says how this model reacts, and little about the data."),
         ]
-    ranking = analysis.leading
-    names = leaders(ranking)
+    names, n_columns = leaders(analysis.leading), count(analysis.n_columns, "column")
     if not names:
-        first = Markup("The prediction of {} reacts to none of the {}.").format(target, _column_count(ranking))
+        first = Markup("The prediction of {} reacts to none of the {}.").format(target, n_columns)
     else:
         verb = "matters" if len(names) == 1 else "matter"
-        first = Markup("For {}, {} {} most among {}.").format(target, join_tags(names), verb, _column_count(ranking))
+        first = Markup("For {}, {} {} most among {}.").format(target, join_tags(names), verb, n_columns)
     return [first, Markup("{}, {}.").format(_enough(analysis), quality_sentence(analysis))]
 
 
@@ -172,10 +146,6 @@ def sentence_on_test(analysis: Analysis) -> Markup:
         "expected to be false."
     )
     return text.format(join_tags(found.discoveries, 8), verb, rate)
-
-
-def _column_count(ranking: Ranking) -> str:
-    return count(len(ranking.names), "column")
 
 
 def _enough(analysis: Analysis) -> Markup:
@@ -204,34 +174,41 @@ DIGITS = 2
 
 def advice(analysis: Analysis) -> list[Markup]:
     """Return advice, the most urgent first; there is none where nothing was found."""
-    return [
-        *_leak_advice(analysis),
-        *_keep_advice(analysis),
-        *_pair_advice(analysis),
-        *_copy_advice(analysis),
-        *_row_advice(analysis),
-    ]
-
-
-def _leak_advice(analysis: Analysis) -> Iterator[Markup]:
-    target = tag(analysis.target)
-    for finding in analysis.cautions:
-        if finding.kind not in GIVEN_AWAY:
-            continue
-        names = list(finding.data["columns"])
-        known = Markup("{} is").format(tag(names[0])) if len(names) == 1 else Markup("{} are").format(join_tags(names))
-        text = Markup("<b>Check</b> whether {} known before {}: {}.")
-        is_alone = finding.kind is FindingKind.MAY_LEAK
-        formula = Markup("{} = {}, up to rounding").format(target, finding.data.get("text", ""))
-        yield text.format(known, target, "alone nearly enough to tell it" if is_alone else formula)
+    given_away = [finding for finding in analysis.cautions if finding.kind in GIVEN_AWAY]
+    suspect = {name for finding in given_away for name in finding.data["columns"]}
+    advised = [_leak_advice(analysis, finding) for finding in given_away]
     if not analysis.model.quality.explains:
-        yield Markup("<b>Do not act</b> on the order of the columns: look for other columns, or for more rows.")
+        text = "<b>Do not act</b> on the order of the columns: look for other columns, or for more rows."
+        advised.append(Markup(text))
+    else:
+        advised += _keep_advice(analysis, suspect)
+    pairs = None if analysis.column_effects is None else analysis.column_effects.interactions
+    if pairs is not None and pairs.found:
+        text = '<b>Look at</b> {} with {}: what one does <a href="#together">depends on the other</a>.'
+        advised.append(Markup(text).format(*map(tag, pairs.found[0])))
+    copies = () if analysis.tested is None else analysis.tested.copies
+    if copies:
+        text = "<b>Keep one</b> of {}: they carry the same values."
+        advised.append(Markup(text).format(join_tags(copies[0], 8)))
+    else:
+        together = [each for each in analysis.cautions if each.kind is FindingKind.COLUMNS_GO_TOGETHER]
+        text = "<b>Do not choose</b> between {} and {} by their scores: each can stand in for the other."
+        advised += [Markup(text).format(*map(tag, each.data["pairs"][0][:2])) for each in together]
+    return [*advised, *_row_advice(analysis)]
 
 
-def _keep_advice(analysis: Analysis) -> Iterator[Markup]:
+def _leak_advice(analysis: Analysis, finding: Finding) -> Markup:
+    names, target = list(finding.data["columns"]), tag(analysis.target)
+    known = Markup("{} are" if len(names) > 1 else "{} is").format(join_tags(names))
+    why: str | Markup = "alone nearly enough to tell it"
+    if finding.kind is FindingKind.TARGET_FORMULA:
+        why = Markup("{} = {}, up to rounding").format(target, finding.data["text"])
+    return Markup("<b>Check</b> whether {} known before {}: {}.").format(known, target, why)
+
+
+def _keep_advice(analysis: Analysis, suspect: set[str]) -> Iterator[Markup]:
+    """Say which columns to keep; `suspect` may be known only with the target."""
     names, path = analysis.selected, analysis.path
-    if not analysis.model.quality.explains:
-        return
     if path is None:
         shown = () if analysis.tested is None else analysis.tested.discoveries
         if shown:
@@ -244,42 +221,21 @@ def _keep_advice(analysis: Analysis) -> Iterator[Markup]:
         yield Markup("<b>Keep all</b> {}: without any of them predictions are worse.").format(path.n_units)
         return
     text = Markup("<b>{}</b> {}: a model of {} predicts about as well as one of all {}.")
-    keep = "Only then keep" if _suspect_columns(analysis).intersection(names) else "Keep"
+    keep = "Only then keep" if suspect.intersection(names) else "Keep"
     yield text.format(keep, join_tags(names, 8), "it" if len(names) == 1 else "these", path.n_units)
 
 
-def _suspect_columns(analysis: Analysis) -> set[str]:
-    """Return the columns that may be known only with the target."""
-    return {name for finding in analysis.cautions if finding.kind in GIVEN_AWAY for name in finding.data["columns"]}
-
-
-def _pair_advice(analysis: Analysis) -> Iterator[Markup]:
-    pairs = None if analysis.column_effects is None else analysis.column_effects.interactions
-    if pairs is not None and pairs.found:
-        first, second = pairs.found[0]
-        text = Markup('<b>Look at</b> {} with {}: what one does <a href="#together">depends on the other</a>.')
-        yield text.format(tag(first), tag(second))
-
-
-def _copy_advice(analysis: Analysis) -> Iterator[Markup]:
-    copies = () if analysis.tested is None else analysis.tested.copies
-    for names in copies[:1]:
-        yield Markup("<b>Keep one</b> of {}: they carry the same values.").format(join_tags(names, 8))
-    if copies:
-        return
-    for finding in analysis.cautions:
-        if finding.kind is FindingKind.COLUMNS_GO_TOGETHER:
-            first, second, _ = finding.data["pairs"][0]
-            text = Markup("<b>Do not choose</b> between {} and {} by their scores: each can stand in for the other.")
-            yield text.format(tag(first), tag(second))
-
-
 def _row_advice(analysis: Analysis) -> Iterator[Markup]:
-    """Say how many more rows would show that the strongest column not yet shown to matter does, if it may act."""
-    found = analysis.tested
+    """Say how many more rows would show that the strongest column not yet shown to matter does, if it may act.
+
+    A column may act if the model uses it, or nearly added it.
+    """
+    found, ranking = analysis.tested, analysis.leading
     if found is None or found.found.all():
         return
-    may_act = [_may_act(analysis.leading, name) for name in found.names]
+    places = [ranking.names.index(name) for name in found.names]
+    came_close = [ranking.slopes is not None and float(ranking.slopes[j]) >= LEAST_SLOPE for j in places]
+    may_act = [ranking.is_used(j) or close for j, close in zip(places, came_close, strict=True)]
     needed = np.where(~found.found & may_act, found.rows_needed(analysis.n_rows, CHANCE), np.inf)
     j = int(np.argmin(needed))
     more = needed[j] - analysis.n_rows
@@ -291,12 +247,6 @@ def _row_advice(analysis: Analysis) -> Iterator[Markup]:
     )
     rows = round(more, DIGITS - 1 - int(np.floor(np.log10(more))))
     yield text.format(count(int(rows), "more row"), tag(found.names[j]), percent(CHANCE), number(found.z[j]))
-
-
-def _may_act(ranking: Ranking, name: str) -> bool:
-    """Whether the model uses a column, or nearly added it."""
-    j = ranking.names.index(name)
-    return ranking.is_used(j) or (ranking.slopes is not None and float(ranking.slopes[j]) >= LEAST_SLOPE)
 
 
 WIDTH, HEIGHT = 120, 44
@@ -317,34 +267,27 @@ def _picture(curve: Curve, low: float, room: float) -> Markup:
     def up(values: np.ndarray) -> np.ndarray:
         return HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * (values - low) / room
 
-    zero = float(up(np.zeros(1))[0])
-    parts = [Markup('<path class="zero" d="M0 {:z.1f}H{}"/>').format(zero, WIDTH)]
-    limits = up(curve.band.T) if np.isfinite(curve.band).all() else None
-    parts += _dots(x, up(curve.mean), limits) if curve.labels else _line(x, up(curve.mean), limits)
+    mean = up(curve.mean)
+    lower, upper = up(curve.band.T)
+    has_band = bool(np.isfinite(curve.band).all())
+    parts = [Markup('<path class="zero" d="M0 {:z.1f}H{}"/>').format(float(up(np.zeros(1))[0]), WIDTH)]
+    if curve.labels:
+        if has_band:
+            bars = "".join(f"M{at:z.1f} {a:z.1f}V{b:z.1f}" for at, a, b in zip(x, lower, upper, strict=True))
+            parts.append(Markup('<path class="curve" d="{}"/>').format(bars))
+        dot = Markup('<circle class="dot" cx="{:z.1f}" cy="{:z.1f}" r="3"/>')
+        parts += [dot.format(*at) for at in zip(x, mean, strict=True)]
+    else:
+        if has_band:
+            around = _through(np.append(x, x[::-1]), np.append(lower, upper[::-1]))
+            parts.append(Markup('<path class="band" d="{}Z"/>').format(around))
+        parts.append(Markup('<path class="curve" d="{}"/>').format(_through(x, mean)))
     size = Markup('viewBox="0 0 {} {}"').format(WIDTH, HEIGHT)
     return Markup('<svg class="thumb" {} aria-hidden="true" focusable="false">{}</svg>').format(
         size, Markup("").join(parts)
     )
 
 
-def _line(x: np.ndarray, mean: np.ndarray, limits: np.ndarray | None) -> list[Markup]:
-    drawn = [Markup('<path class="curve" d="{}"/>').format(_through(x, mean))]
-    if limits is None:
-        return drawn
-    around = _through(np.append(x, x[::-1]), np.append(limits[0], limits[1][::-1]))
-    return [Markup('<path class="band" d="{}Z"/>').format(around), *drawn]
-
-
-def _dots(x: np.ndarray, mean: np.ndarray, limits: np.ndarray | None) -> list[Markup]:
-    dots = [
-        Markup('<circle class="dot" cx="{:z.1f}" cy="{:z.1f}" r="3"/>').format(*at) for at in zip(x, mean, strict=True)
-    ]
-    if limits is None:
-        return dots
-    bars = Markup("").join(Markup("M{:z.1f} {:z.1f}V{:z.1f}").format(*at) for at in zip(x, *limits, strict=True))
-    return [Markup('<path class="curve" d="{}"/>').format(bars), *dots]
-
-
-def _through(x: np.ndarray, y: np.ndarray) -> Markup:
+def _through(x: np.ndarray, y: np.ndarray) -> str:
     """Return an SVG path through points."""
-    return Markup("M" + "L".join(f"{at:z.1f} {height:z.1f}" for at, height in zip(x, y, strict=True)))
+    return "M" + "L".join(f"{at:z.1f} {height:z.1f}" for at, height in zip(x, y, strict=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,6 +41,10 @@ class Head:
 
     text: str
     title: str
+
+
+# A heading, and the cells below it in the order of the ranking's columns.
+Part = tuple[Head, list[Cell]]
 
 
 @dataclass(frozen=True)
@@ -87,9 +91,9 @@ class RelevanceTable:
 def relevance_table(analysis: Analysis | SavedModelRanking) -> RelevanceTable:
     """Put all that the rankings say of each column side by side."""
     label, leading = next(iter(analysis.shown_rankings.items()))
-    drawn = _draws(analysis)
-    parts = [*_shares(leading), *drawn, *_effects(analysis), *_others(analysis), *_extremes(leading)]
-    of_all = [head for head, _ in drawn]  # a column that is not used may have a score all the same
+    draws = list(_draws(analysis))
+    of_all = [head for head, _ in draws]  # a column that is not used may have a score all the same
+    parts = [*_moments(leading), *draws, *_other_rankings(analysis), *_unevenness(leading)]
     odd: dict[str, list[Finding]] = {}
     for each in analysis.odd_columns:
         odd.setdefault(each.data["column"], []).append(each)
@@ -135,68 +139,55 @@ def _share(value: float) -> Cell:
     return Cell(percent(value), float(value))
 
 
-def _shares(ranking: Ranking) -> list[tuple[Head, list[Cell]]]:
+def _moments(ranking: Ranking) -> Iterator[Part]:
     titles = {
         "mean": "Share of the squared score that moves the predicted mean",
         "variance": "Share of the squared score that moves the predicted variance",
     }
-    return [
-        (Head(f"moves {term}", titles.get(term, term)), [_share(value) for value in share])
-        for term, share in ranking.shares.items()
-    ]
+    for term, share in ranking.shares.items():
+        yield Head(f"moves {term}", titles.get(term, term)), [_share(value) for value in share]
 
 
-def _draws(analysis: Analysis | SavedModelRanking) -> list[tuple[Head, list[Cell]]]:
-    """Return interval and probability of a place among the first, over the draws of the hyperparameters."""
-    leading = analysis.shown
+def _draws(analysis: Analysis | SavedModelRanking) -> Iterator[Part]:
+    """Yield interval and probability of a place among the first, over the draws of the hyperparameters."""
+    leading, k = analysis.shown, analysis.n_first
     if leading.draws is None:
-        return []
-    k = analysis.n_first
+        return
     width = Head(f"{percent(LEVEL)} interval", "Of the score, over the draws of the hyperparameters; sorts by width")
-    spans = [
-        Cell(f"{number(low)} – {number(high)}", float(high - low), limits(low, high))
-        for low, high in leading.interval()
-    ]
+    yield width, [Cell(f"{number(a)} – {number(b)}", float(b - a), limits(a, b)) for a, b in leading.interval()]
     chance = Head(f"P(rank ≤ {k})", f"Share of the draws in which it is among the first {k}")
-    return [(width, spans), (chance, [_share(value) for value in leading.in_first_probability(k)])]
+    yield chance, [_share(value) for value in leading.in_first_probability(k)]
 
 
-def _effects(analysis: Analysis | SavedModelRanking) -> list[tuple[Head, list[Cell]]]:
-    """Return the share of variance of each column, by the ranking whose scores are variances."""
+def _other_rankings(analysis: Analysis | SavedModelRanking) -> Iterator[Part]:
+    """Yield the share of variance, where scores are variances, and then scores and ranks of the other rankings.
+
+    Of VAR it is the root, which has the units of the others.
+    """
     names = analysis.shown.names
-    parts = []
     for ranking in analysis.shown_rankings.values():
         if ranking.effect_shares is not None:
             shares = dict(zip(ranking.names, ranking.effect_shares, strict=True))
             head = Head(SHARE, f"Share of variance: the score by {ranking.measure} as a part of the sum of all")
-            parts.append((head, [_share(shares[name]) if name in shares else Cell("–", None) for name in names]))
-    return parts
-
-
-def _others(analysis: Analysis | SavedModelRanking) -> list[tuple[Head, list[Cell]]]:
-    """Return scores and ranks of the other rankings; of VAR the root, which has the units of the others."""
-    names = analysis.shown.names
-    parts = []
+            yield head, [_share(shares[name]) if name in shares else Cell("–", None) for name in names]
     for label, ranking in list(analysis.shown_rankings.items())[1:]:
         known = {name: j for j, name in enumerate(ranking.names)}
         scores = np.array([ranking.scores[known[name]] if name in known else np.nan for name in names])
         if label == "VAR":
             units = column_units(ranking).replace("in squared units", "in units")
-            parts.append((Head("√VAR", f"Root of {ranking.measure}, {units}"), _cells(np.sqrt(scores))))
+            yield Head("√VAR", f"Root of {ranking.measure}, {units}"), _cells(np.sqrt(scores))
             continue
         title = f"Score by {ranking.measure}, {column_units(ranking)}"
         if label == "ARD":
             title = "Inverse length-scale, per standard deviation of the column"
+        yield Head(label, title), _cells(scores)
         ranks = ranking.ranks.tolist()
         places = [Cell(str(ranks[known[n]]), ranks[known[n]]) if n in known else Cell("–", None) for n in names]
-        parts.append((Head(label, title), _cells(scores)))
-        parts.append((Head(f"{label} rank", f"Place by {ranking.measure}"), places))
-    return parts
+        yield Head(f"{label} rank", f"Place by {ranking.measure}"), places
 
 
-def _extremes(ranking: Ranking) -> list[tuple[Head, list[Cell]]]:
+def _unevenness(ranking: Ranking) -> Iterator[Part]:
     ratios = ranking.unevenness
-    if ratios is None:
-        return []
-    cells = [Cell(f"{ratio:z.1f} ×", float(ratio)) if np.isfinite(ratio) else Cell("–", None) for ratio in ratios]
-    return [(Head("max / mean", "Largest score at a row beside the mean over all rows"), cells)]
+    if ratios is not None:
+        head = Head("max / mean", "Largest score at a row beside the mean over all rows")
+        yield head, [Cell(f"{x:z.1f} ×", float(x)) if np.isfinite(x) else Cell("–", None) for x in ratios]

@@ -12,14 +12,19 @@ from difflib import get_close_matches
 from typing import Any, Literal, get_args
 
 import pandas as pd
-from pandas.api import types
 
-from gpsift._utils.recipe import CleaningRecipe
 from gpsift._utils.text import join_names
 from gpsift.app.findings import Finding, FindingKind
-from gpsift.app.tables.columns import ColumnType, infer_type, is_row_count, raise_if_constant, to_basic_types
+from gpsift.app.tables.columns import (
+    ColumnType,
+    basic_type,
+    infer_type,
+    is_row_count,
+    raise_if_constant,
+    to_basic_types,
+)
 from gpsift.app.tables.encode import TASKS, ModelTable, Task, encode, named_columns, raise_mixed_types
-from gpsift.app.tables.layout import make_unique
+from gpsift.app.tables.layout import rename_repeated
 from gpsift.app.tables.leakage import find_formulas, find_leaks
 from gpsift.app.tables.steps import (
     MISSING_LEVEL,
@@ -84,22 +89,32 @@ def clean(
     task: Literal["auto"] | Task = "auto",
     missing: Missing | Literal["auto"] = "auto",
 ) -> CleaningResult:
-    """Clean a table and make it fit for a model. The parameters are those of `prepare`.
-
-    With ``missing="auto"`` rows with missing values are dropped if they are few. Otherwise medians are filled in, and
-    an indicator column is added where much is missing.
-    """
+    """Clean a table and make it fit for a model. The options are those of `Reading`."""
     if missing not in ("auto", *MISSING_CHOICES):
         raise ValueError(f"`missing` must be auto or one of {', '.join(MISSING_CHOICES)}, got {missing!r}.")
-    unique, renamed = make_unique(list(map(str, table.frame.columns)))
-    frame = table.frame.set_axis(unique, axis=1)
+    frame, renamed = rename_repeated(table.frame)
     name = _check_arguments(frame, target, drop, categorical, task)
     raise_if_constant(frame[name])
     codes = frozenset(categorical)
-    new = (CleaningStep(FindingKind.NAMES_TOLD_APART, renamed, len(renamed)),) if renamed else ()
     kept = to_basic_types(frame.drop(columns=list(drop)), codes)
-    state = CleaningState(kept, name, codes, missing, (*table.steps, *new)).apply(FINDERS)
-    return CleaningResult(state.steps, _encode_state(state, task, missing))
+    state = CleaningState(kept, name, codes, missing, (*table.steps, *renamed)).apply(FINDERS)
+    cleaned, notes = state.frame, [step.finding for step in state.steps]
+    kinds = {each: basic_type(cleaned[each]) for each in state.inputs}
+    if not kinds:
+        raise ValueError(f"No column is left to explain {name!r} by. {_details(notes)}".strip())
+    learned: dict[str, Any] = {}
+    if missing != "auto":
+        cleaned, learned = handle_missing(cleaned, name, kinds, missing, notes)
+    levels = {each: sorted(set(cleaned[each].astype(str))) for each in kinds if kinds[each] is ColumnType.CATEGORY}
+    recipe = extend_recipe(
+        state.recipe,
+        **learned,
+        codes=sorted(codes),
+        base_levels={each: (two[0],) for each, two in levels.items() if len(two) == 2},
+        first_dates={each: str(cleaned[each].min()) for each in kinds if kinds[each] is ColumnType.DATE},
+    )
+    encoded = replace(encode(cleaned, name, kinds, task), recipe=recipe)
+    return CleaningResult(state.steps, replace(encoded, notes=(*_leakage_findings(encoded), *notes)))
 
 
 def prepare(
@@ -111,22 +126,9 @@ def prepare(
     task: Literal["auto"] | Task = "auto",
     missing: Missing = "refuse",
 ) -> ModelTable:
-    """Make a table fit for a model without cleaning it.
+    """Make a table fit for a model without cleaning it. The options are those of `Reading`.
 
-    Parameters
-    ----------
-    frame : data frame
-    target : str or int
-        The column to explain, by name or by position from 0.
-    drop : sequence of str
-        Columns to leave out.
-    categorical : sequence of str
-        Columns of numbers that are codes of a category. Columns of text are categories anyway.
-    task : {"auto", "regression", "classification", "counts"}
-        By default classification for text and for two different values, regression otherwise.
-    missing : {"refuse", "drop", "mean"}
-        The treatment of missing values: refuse the table and list them, drop their rows, or fill in the mean of the
-        column (for a category a level of its own). Rows without target are dropped either way.
+    With ``missing="refuse"`` missing values are an error that lists them. Rows without target are dropped either way.
     """
     if missing not in MISSING_CHOICES:
         raise ValueError(f"`missing` must be one of {', '.join(MISSING_CHOICES)}, got {missing!r}.")
@@ -135,7 +137,7 @@ def prepare(
         raise ValueError(f"The target {name!r} holds nothing.")
     notes: list[Finding] = []
     used, kinds = _select_useful_columns(frame.drop(columns=list(drop)), name, set(categorical), notes)
-    used = handle_missing(used, name, kinds, missing, notes)
+    used, _ = handle_missing(used, name, kinds, missing, notes)
     return encode(used, name, kinds, task, notes)
 
 
@@ -177,44 +179,8 @@ def _suggest_name(name: str, names: Sequence[Any]) -> str:
     return f"did you mean {plain[near[0]]!r}? There are {known}" if near else f"there are {known}"
 
 
-def _encode_state(state: CleaningState, task: Literal["auto"] | Task, missing: Missing | Literal["auto"]) -> ModelTable:
-    """Encode the table of a state, after treating missing values as the user says, and look for leakage."""
-    notes = [step.finding for step in state.steps]
-    frame, kinds = state.frame, {name: _basic_type(state.frame[name]) for name in state.inputs}
-    if not kinds:
-        raise ValueError(
-            f"No column is left to explain {state.target!r} by. {' '.join(note.detail for note in notes)}".strip()
-        )
-    if missing != "auto":
-        frame = handle_missing(frame, state.target, kinds, missing, notes)
-    recipe = _complete_recipe(state, kinds, missing, frame)
-    table = replace(encode(frame, state.target, kinds, task), recipe=recipe)
-    return replace(table, notes=(*_leakage_findings(table), *notes))
-
-
-def _basic_type(column: pd.Series) -> ColumnType:
-    if types.is_datetime64_any_dtype(column):
-        return ColumnType.DATE
-    return ColumnType.NUMBER if types.is_float_dtype(column) else ColumnType.CATEGORY
-
-
-def _complete_recipe(
-    state: CleaningState, kinds: dict[str, ColumnType], missing: str, frame: pd.DataFrame
-) -> CleaningRecipe:
-    """Add to the recipe of the steps what encoding has learned, and means where the user asks for them."""
-    recipe = extend_recipe(state.recipe, codes=sorted(state.codes))
-    if missing == "mean":
-        rows = state.frame.loc[frame.index]
-        incomplete = [name for name in kinds if rows[name].isna().any()]
-        means = {name: rows[name].mean() for name in incomplete if kinds[name] is not ColumnType.CATEGORY}
-        fills = {name: storable_fill(mean) for name, mean in means.items()}
-        recipe = extend_recipe(recipe, fills=fills, own_level=[name for name in incomplete if name not in means])
-    levels = {name: sorted(set(frame[name].astype(str))) for name in kinds if kinds[name] is ColumnType.CATEGORY}
-    return extend_recipe(
-        recipe,
-        base_levels={name: (two[0],) for name, two in levels.items() if len(two) == 2},
-        first_dates={name: str(frame[name].min()) for name in kinds if kinds[name] is ColumnType.DATE},
-    )
+def _details(notes: Sequence[Finding]) -> str:
+    return " ".join(note.detail for note in notes)
 
 
 def _leakage_findings(table: ModelTable) -> Iterator[Finding]:
@@ -260,18 +226,21 @@ def _select_useful_columns(
                     ".",
                 )
     if not kinds:
-        raise ValueError(f"No column is left to explain {target!r} by. {' '.join(note.detail for note in notes)}")
+        raise ValueError(f"No column is left to explain {target!r} by. {_details(notes)}")
     return frame[[name for name in frame.columns if name in kinds or name == target]], kinds
 
 
 def handle_missing(
     frame: pd.DataFrame, target: str, kinds: dict[str, ColumnType], missing: Missing, notes: list[Finding]
-) -> pd.DataFrame:
-    """Treat missing values as the user says, with a note about what was done."""
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Treat missing values as the user says, with a note about what was done, and entries of the recipe.
+
+    Means are filled in for numbers and dates, and a level of its own in categories.
+    """
     counts = frame.isna().sum()
     counts = counts[counts > 0]
     if counts.empty:
-        return frame
+        return frame, {}
     if missing == "refuse":
         more = f" ({len(counts):,} columns in all)" if len(counts) > SHOWN else ""
         where = join_names([f"{name} ({count})" for name, count in counts.items()], SHOWN) + more
@@ -285,23 +254,21 @@ def handle_missing(
     kept = frame.dropna() if missing == "drop" else frame[frame[target].notna()].copy()
     if len(kept) < len(frame):
         notes.append(Finding(FindingKind.ROWS_LEFT_OUT, {"count": len(frame) - len(kept), "n_rows": len(frame)}))
+    fills: dict[str, float | str] = {}
+    own_level: list[str] = []
     if missing == "mean":
-        kept = _fill(kept, kinds, notes)
+        filled: dict[str, pd.Series[Any]] = {}
+        for name, kind in kinds.items():
+            column, n_missing = kept[name], int(kept[name].isna().sum())
+            if n_missing and kind is ColumnType.CATEGORY:
+                notes.append(Finding(FindingKind.FILLED_WITH_LEVEL, {"count": n_missing, "column": name}))
+                filled[name] = column.astype(object).where(column.notna(), MISSING_LEVEL)
+                own_level.append(name)
+            elif n_missing:
+                notes.append(Finding(FindingKind.FILLED_WITH_MEAN, {"count": n_missing, "column": name}))
+                filled[name] = column.fillna(column.mean())
+                fills[name] = storable_fill(column.mean())
+        kept = kept.assign(**filled)
     if len(kept) < 2:
         raise ValueError(f"Only {len(kept)} rows are left without missing values.")
-    return kept
-
-
-def _fill(frame: pd.DataFrame, kinds: dict[str, ColumnType], notes: list[Finding]) -> pd.DataFrame:
-    """Fill in means of numbers and dates, and a level of its own in categories."""
-    counts = frame[list(kinds)].isna().sum()
-    filled: dict[str, pd.Series[Any]] = {}
-    for name, column in named_columns(frame[list(counts[counts > 0].index)]):
-        data = {"count": int(counts[name]), "column": name}
-        if kinds[name] in (ColumnType.NUMBER, ColumnType.DATE):
-            filled[name] = column.fillna(column.mean())
-            notes.append(Finding(FindingKind.FILLED_WITH_MEAN, data))
-        else:
-            filled[name] = column.astype(object).where(column.notna(), MISSING_LEVEL)
-            notes.append(Finding(FindingKind.FILLED_WITH_LEVEL, data))
-    return frame.assign(**filled)
+    return kept, {"fills": fills, "own_level": own_level}

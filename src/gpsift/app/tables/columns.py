@@ -61,6 +61,13 @@ def infer_type(column: pd.Series[Any]) -> ColumnType:
     return ColumnType.CATEGORY
 
 
+def basic_type(column: pd.Series[Any]) -> ColumnType:
+    """Return the type of a column of floats, dates or objects."""
+    if types.is_datetime64_any_dtype(column):
+        return ColumnType.DATE
+    return ColumnType.NUMBER if types.is_float_dtype(column) else ColumnType.CATEGORY
+
+
 def texts_among_numbers(texts: pd.Series[Any]) -> list[str]:
     """Return the entries that are not numbers."""
     return list(texts[pd.to_numeric(texts.str.replace(",", "."), errors="coerce").isna()])
@@ -105,6 +112,7 @@ def to_basic_types(frame: pd.DataFrame, codes: Set[str]) -> pd.DataFrame:
 
 
 def _to_basic_type(column: pd.Series[Any], *, is_code: bool) -> pd.Series[Any]:
+    """Return a column as floats, dates or objects. Texts are stripped; objects that are all numbers become floats."""
     if types.is_datetime64_any_dtype(column):
         moments = column if column.dt.tz is None else column.dt.tz_convert("UTC").dt.tz_localize(None)
         return moments.astype("datetime64[ns]")
@@ -114,11 +122,6 @@ def _to_basic_type(column: pd.Series[Any], *, is_code: bool) -> pd.Series[Any]:
         return column.dt.total_seconds() / SECONDS_OF_A_DAY
     if types.is_numeric_dtype(column) and not types.is_bool_dtype(column) and not is_code:
         return column.astype(float)
-    return _to_objects(column, is_code=is_code)
-
-
-def _to_objects(column: pd.Series[Any], *, is_code: bool) -> pd.Series[Any]:
-    """Strip the texts of a column. A column of objects that are all numbers becomes a column of floats."""
     cells = [cell.strip() if isinstance(cell, str) else cell for cell in column.astype(object)]
     values = pd.Series(cells, column.index, dtype=object, name=column.name)
     is_number = [isinstance(cell, int | float | np.number) and not isinstance(cell, bool) for cell in values.dropna()]
@@ -144,7 +147,8 @@ CELL = re.compile(
 )
 # "1,234" or "1'234,567": groups of three. A column of those only, without decimals, is taken for thousands.
 GROUPED = re.compile(r"\d{1,3}(?P<sign>[,'’ \u00a0\u202f])\d{3}(?:(?P=sign)\d{3})*(?:\.\d+)?")
-DECIMAL_COMMA = re.compile(r"(\d+|\d{1,3}(\.\d{3})+),\d+|,\d+|\d+|\d{1,3}(\.\d{3})+")
+COMMA_DIGITS = r"(\d{1,3}(\.\d{3})+|\d+)(,\d+)?"
+DECIMAL_COMMA = re.compile(rf"{COMMA_DIGITS}|,\d+")
 PLAIN = re.compile(r"\d+\.?\d*|\.\d+")
 
 
@@ -168,7 +172,11 @@ def parse_number_texts(column: pd.Series[Any]) -> TextNumbers | None:
     counts = present.astype(str).value_counts()
     cells = {text: match for text in counts.index if (match := CELL.fullmatch(text.strip())) is not None}
     cells = _keep_one_unit(cells, counts)
-    comma = _has_decimal_comma([match["digits"] for match in cells.values()])
+    # Commas are decimal signs if all cells can be read so, and not all are groups of three digits.
+    digits = [match["digits"] for match in cells.values()]
+    with_comma = [each for each in digits if "," in each]
+    is_grouped = all(GROUPED.fullmatch(each) for each in with_comma)
+    comma = bool(with_comma) and not is_grouped and all(DECIMAL_COMMA.fullmatch(each) for each in digits)
     values = {text: number for text, match in cells.items() if (number := _number(match, comma=comma)) is not None}
     is_plain = [text in values and not _is_below(text, cells) for text in counts.index]
     shorthands = [text for text in counts.index if text.lower() in BELOW_LIMIT]
@@ -179,7 +187,12 @@ def parse_number_texts(column: pd.Series[Any]) -> TextNumbers | None:
     if n == 0 or counts[is_plain].sum() < LEAST_PLAIN * n or counts[known].sum() < (1 - MOST_TEXTS) * n:
         return None
     limits = {text for text in values if _is_below(text, cells)}
-    values |= dict.fromkeys(shorthands, _half_of_least(values, limits))
+    # "n.d." and the like are half of the least limit, or else of the least positive number.
+    if limits:
+        least = min(values[text] for text in limits)
+    else:
+        least = min((number for number in values.values() if number > 0), default=np.nan) / 2
+    values |= dict.fromkeys(shorthands, least)
     read = {text: match for text, match in cells.items() if text in values}
     return TextNumbers(values, frozenset(limits | set(shorthands)), _describe(read, comma=comma))
 
@@ -200,13 +213,6 @@ def _unit(match: re.Match[str]) -> str:
     return unit.rstrip("s.") or unit
 
 
-def _has_decimal_comma(digits: list[str]) -> bool:
-    """Return whether commas are decimal signs: all cells can be read so, and not all are groups of three digits."""
-    with_comma = [each for each in digits if "," in each]
-    grouped = all(GROUPED.fullmatch(each) for each in with_comma)
-    return bool(with_comma) and not grouped and all(DECIMAL_COMMA.fullmatch(each) for each in digits)
-
-
 def _number(match: re.Match[str], *, comma: bool) -> float | None:
     digits = match["digits"]
     if comma:
@@ -222,14 +228,6 @@ def _number(match: re.Match[str], *, comma: bool) -> float | None:
 
 def _is_below(text: str, cells: Mapping[str, re.Match[str]]) -> bool:
     return text in cells and cells[text]["limit"][:1] in ("<", "≤")
-
-
-def _half_of_least(values: Mapping[str, float], limits: set[str]) -> float:
-    """Return the value for "n.d." and the like: half of the least limit, or else of the least positive number."""
-    if limits:
-        return min(values[text] for text in limits)
-    positive = [number for number in values.values() if number > 0]
-    return min(positive) / 2 if positive else np.nan
 
 
 def _describe(cells: Mapping[str, re.Match[str]], *, comma: bool) -> tuple[str, ...]:
@@ -311,6 +309,8 @@ HOUR = np.timedelta64(1, "h")
 YEAR = 366 * DAY
 # Up to this span time is counted in hours.
 FEW_DAYS = 3 * DAY
+# Parts of a date that come again, and their names in pandas.
+CALENDAR = {"month": "month", "weekday": "day_of_week", "hour": "hour"}
 
 
 def date_features(column: pd.Series[Any]) -> dict[str, np.ndarray]:
@@ -318,21 +318,20 @@ def date_features(column: pd.Series[Any]) -> dict[str, np.ndarray]:
 
     These are the time since the first date, and month, weekday and hour as far as they vary.
     """
-    moments = column.to_numpy(dtype="datetime64[ns]")
-    since, span = moments - moments.min(), moments.max() - moments.min()
-    unit, word = (HOUR, "hours") if span <= FEW_DAYS else (DAY, "days")
-    found = {f"{column.name}: {word}": since / unit}
-    found |= {f"{column.name}: {part}": values for part, values in _cycles(column, span).items()}
+    first, span = column.min(), column.max() - column.min()
+    parts = ["hours" if span <= FEW_DAYS else "days"]
+    if span > YEAR:
+        parts.append("month")
+    # If all dates have the same day of the month, as in yearly data, the weekday means nothing.
+    if column.dt.day.nunique() > 1:
+        parts.append("weekday")
+    found = {f"{column.name}: {part}": date_part(column, part, first) for part in [*parts, "hour"]}
     return {name: values for name, values in found.items() if np.ptp(values) > 0} or found
 
 
-def _cycles(column: pd.Series[Any], span: np.timedelta64) -> dict[str, np.ndarray]:
-    dates = column.dt
-    cycles: dict[str, np.ndarray] = {}
-    if span > YEAR:
-        cycles["month"] = dates.month.to_numpy(dtype=float)
-    # If all dates have the same day of the month, as in yearly data, the weekday means nothing.
-    if dates.day.nunique() > 1:
-        cycles["weekday"] = dates.day_of_week.to_numpy(dtype=float)
-    cycles["hour"] = dates.hour.to_numpy(dtype=float)
-    return cycles
+def date_part(column: pd.Series[Any], part: str, first: pd.Timestamp) -> np.ndarray:
+    """Return the month, weekday or hour of dates, or the days or hours since the first date, (n,)."""
+    if part in CALENDAR:
+        return getattr(column.dt, CALENDAR[part]).to_numpy(dtype=float)
+    since = column.to_numpy(dtype="datetime64[ns]") - np.datetime64(first)
+    return np.asarray(since / (HOUR if part == "hours" else DAY), dtype=float)

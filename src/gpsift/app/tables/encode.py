@@ -88,18 +88,20 @@ def _encode_inputs(inputs: pd.DataFrame, kinds: Mapping[str, ColumnType]) -> tup
         if kinds[name] is ColumnType.NUMBER:
             columns[name] = column.to_numpy(dtype=float)
             continue
-        made = date_features(column) if kinds[name] is ColumnType.DATE else _indicators(column)
-        taken = {_free_name(wanted, columns, inputs): values for wanted, values in made.items()}
-        groups[name] = list(taken)
-        columns |= taken
+        if kinds[name] is ColumnType.DATE:
+            made = date_features(column)
+        else:  # two levels get one indicator, more get one each
+            codes, levels = pd.factorize(column.astype(str), sort=True)
+            places = [len(levels) - 1] if len(levels) <= 2 else range(len(levels))
+            made = {f"{name}={levels[code]}": (codes == code).astype(float) for code in places}
+        groups[name] = []
+        for wanted, values in made.items():
+            free = wanted
+            while free in columns or free in inputs:
+                free += "'"
+            groups[name].append(free)
+            columns[free] = values
     return pd.DataFrame(columns, index=inputs.index), groups
-
-
-def _indicators(column: pd.Series[Any]) -> dict[str, np.ndarray]:
-    """Return one indicator for two levels, and one for each level if there are more."""
-    codes, levels = pd.factorize(column.astype(str), sort=True)
-    places = [len(levels) - 1] if len(levels) <= 2 else range(len(levels))
-    return {f"{column.name}={levels[code]}": (codes == code).astype(float) for code in places}
 
 
 def _format_dates(column: pd.Series[Any]) -> pd.Series[Any]:
@@ -123,13 +125,6 @@ def raise_mixed_types(column: pd.Series[Any], otherwise: str, remedy: Choice) ->
         remedy,
         ".",
     )
-
-
-def _free_name(wanted: str, taken: dict[str, np.ndarray], inputs: pd.DataFrame) -> str:
-    name = wanted
-    while name in taken or name in inputs:
-        name += "'"
-    return name
 
 
 def _encode_target(column: pd.Series[Any], task: Literal["auto"] | Task) -> tuple[np.ndarray, tuple[str, ...], Task]:

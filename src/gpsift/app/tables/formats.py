@@ -93,14 +93,10 @@ def is_workbook(content: bytes) -> bool:
         return False
 
 
-def read_parquet(content: bytes, where: str) -> pd.DataFrame:
-    """Read a Parquet file."""
-    return _read_with("pyarrow", "Parquet", pd.read_parquet, content, where)
-
-
-def read_feather(content: bytes, where: str) -> pd.DataFrame:
-    """Read a Feather file."""
-    return _read_with("pyarrow", "Feather", pd.read_feather, content, where)
+def read_frame(form: str, content: bytes, where: str) -> pd.DataFrame:
+    """Read a Parquet or Feather file."""
+    read = pd.read_parquet if form == "parquet" else pd.read_feather
+    return _read_with("pyarrow", form.capitalize(), read, content, where)
 
 
 def read_sheets(content: bytes, where: str) -> dict[str, list[Record]]:
@@ -116,7 +112,9 @@ def read_sqlite(content: bytes, where: str, choice: SheetChoice) -> tuple[pd.Dat
         connection.deserialize(content)
         query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
         names = [name for (name,) in connection.execute(query)]
-        columns = {name: _columns_of(connection, name) for name in names}
+        columns = {
+            name: [row[1] for row in connection.execute(f"PRAGMA table_info({_quoted(name)})")] for name in names
+        }
         name = choice.pick(columns, where, "tables")
         frame = pd.read_sql_query(f"SELECT * FROM {_quoted(name)}", connection)
     except (sqlite3.Error, pd.errors.DatabaseError) as error:
@@ -124,10 +122,6 @@ def read_sqlite(content: bytes, where: str, choice: SheetChoice) -> tuple[pd.Dat
     finally:
         connection.close()
     return frame, choice.step(name, len(names), "tables")
-
-
-def _columns_of(connection: sqlite3.Connection, name: str) -> list[str]:
-    return [row[1] for row in connection.execute(f"PRAGMA table_info({_quoted(name)})")]
 
 
 def _quoted(name: str) -> str:

@@ -81,7 +81,9 @@ def sniff_delimiter(text: str) -> str:
         return best
     if below_titles[BLANKS] > 1:
         return BLANKS
-    return FIXED_WIDTH if _has_gaps(text) else first
+    lines = [line.strip() for line in text.splitlines()[:SAMPLE_LINES] if line.strip()]
+    n_gaps = sum(GAP.search(line) is not None for line in lines)
+    return FIXED_WIDTH if n_gaps >= MOST_LINES * len(lines) else first
 
 
 def text_records(text: str, where: str) -> tuple[str, list[Record]]:
@@ -142,11 +144,6 @@ def _splits_better(text: str, delimiter: str, first: str) -> bool:
         return False
     below = others[widths.index(common) :]
     return widths.count(common) > below.count(_most_common(below))
-
-
-def _has_gaps(text: str) -> bool:
-    lines = [line for line in text.splitlines()[:SAMPLE_LINES] if line.strip()]
-    return sum(GAP.search(line.strip()) is not None for line in lines) >= MOST_LINES * len(lines)
 
 
 @dataclass(frozen=True)
@@ -213,6 +210,13 @@ def make_unique(names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     return found, tuple(made)
 
 
+def rename_repeated(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[CleaningStep, ...]]:
+    """Give columns unique names, and return the step that this took, if any."""
+    names, made = make_unique(list(map(str, frame.columns)))
+    steps = (CleaningStep(FindingKind.NAMES_TOLD_APART, made, len(made)),) if made else ()
+    return frame.set_axis(names, axis=1), steps
+
+
 def _clean_name(cell: Cell) -> str:
     name = "" if is_empty(cell) else str(cell).strip()
     while len(name) > 1 and name[0] == name[-1] and name[0] in "\"'`":
@@ -234,19 +238,19 @@ def _drop_title_lines(records: list[Record]) -> TableLayout:
     """Drop the lines above the header, which is the first line as wide as the table."""
     width = _width(records)
     place = 0
-    while place < len(records) - 1 and _is_title(records[place], width):
+    while width > 1 and place < len(records) - 1:
+        record = records[place]
+        n_cells = _n_cells(record)
+        is_comment = n_cells > 0 and str(_first(record)).lstrip().startswith(COMMENT)
+        is_alone = n_cells <= 1 and (width > 2 or len(record) < width)
+        if not (is_alone or is_comment or len(record) < width - 1):
+            break
         place += 1
     layout = TableLayout(records[place], records[place + 1 :])
     if place == 0:
         return layout
     text = " ".join(str(cell).strip() for cell in records[0] if not is_empty(cell))[:TITLE_SHOWN]
     return layout.with_step(FindingKind.LINES_ABOVE, place, text=text)
-
-
-def _is_title(record: Record, width: int) -> bool:
-    is_comment = _n_cells(record) > 0 and str(_first(record)).lstrip().startswith(COMMENT)
-    is_alone = _n_cells(record) <= 1 and (width > 2 or len(record) < width)
-    return width > 1 and (is_alone or is_comment or len(record) < width - 1)
 
 
 def _add_header(layout: TableLayout) -> TableLayout:
@@ -265,31 +269,26 @@ def _is_row_of_numbers(header: Record) -> bool:
     """Return whether the first line is a row of numbers. Ascending whole numbers such as 1990, 1991 are names."""
     if not all(map(is_number, header)):
         return False
-    numbers = [float(str(cell).strip().rstrip("%").replace(",", ".")) for cell in header if _has_one_separator(cell)]
+    plain = [str(cell).strip() for cell in header if len(re.findall("[.,]", str(cell))) <= 1]
+    numbers = [float(cell.rstrip("%").replace(",", ".")) for cell in plain]
     counts = all(number == int(number) for number in numbers) and numbers == sorted(set(numbers))
     return len(numbers) < len(header) or not counts
-
-
-def _has_one_separator(cell: Cell) -> bool:
-    return len(re.findall("[.,]", str(cell))) <= 1
 
 
 def _drop_remarks(layout: TableLayout) -> TableLayout:
     """Drop lines with a single text at the end."""
     body = layout.body
     n = len(body)
-    while len(layout.header) > 2 and n > 1 and _is_remark(body[n - 1]):
+    while len(layout.header) > 2 and n > 1:
+        n_cells = _n_cells(body[n - 1])
+        if n_cells > 1 or (n_cells == 1 and is_number(_first(body[n - 1]))):
+            break
         n -= 1
     texts = [str(_first(record)).strip() for record in body[n:] if _n_cells(record)]
     if not texts:
         return layout
     found = replace(layout, body=body[:n])
     return found.with_step(FindingKind.LINES_BELOW, len(body) - n, text=texts[0][:TITLE_SHOWN])
-
-
-def _is_remark(record: Record) -> bool:
-    n = _n_cells(record)
-    return n == 0 or (n == 1 and not is_number(_first(record)))
 
 
 def _first(record: Record) -> Cell:
@@ -321,15 +320,12 @@ def _drop_units(layout: TableLayout) -> TableLayout:
         return layout
     columns = zip(*rest[:LINES_LOOKED_AT], strict=True)
     below = [(cell, column) for cell, column in zip(first, columns, strict=True) if not is_missing(cell)]
-    if any(cell in column for cell, column in below) or not any(_holds_numbers(column) for _, column in below):
+    present = [[cell for cell in column if not is_missing(cell)] for _, column in below]
+    has_numbers = any(cells and all(map(_begins_like_number, cells)) for cells in present)
+    if any(cell in column for cell, column in below) or not has_numbers:
         return layout
     text = join_names([str(cell).strip() for cell, _ in below], 4)
     return replace(layout, body=rest).with_step(FindingKind.LINE_OF_UNITS, 1, text=text)
-
-
-def _holds_numbers(column: Sequence[Cell]) -> bool:
-    present = [cell for cell in column if not is_missing(cell)]
-    return bool(present) and all(map(_begins_like_number, present))
 
 
 def _begins_like_number(cell: Cell) -> bool:

@@ -33,19 +33,16 @@ def find_leaks(table: ModelTable) -> tuple[str, ...]:
     """Return the user's columns that nearly determine the target, each of them alone."""
     if len(table.y) < FEWEST_ROWS:
         return ()
-    if table.task != "classification":
-        return _owners(table, list(map(str, table.X.columns)), _tracks_target(table.X.to_numpy(), table.y))
-    columns = table.X.drop(columns=[name for members in table.groups.values() for name in members])
-    codes = {name: pd.factorize(table.rows[name])[0].astype(float) for name in table.categories}
-    columns = columns.assign(**codes)
-    return _owners(
-        table, list(map(str, columns.columns)), np.array([_separates_classes(x, table.y) for x in columns.to_numpy().T])
-    )
-
-
-def _owners(table: ModelTable, columns: Sequence[str], found: np.ndarray) -> tuple[str, ...]:
-    owner = table.owner
-    return tuple(dict.fromkeys(owner.get(columns[j], columns[j]) for j in np.flatnonzero(found).tolist()))
+    columns = table.X
+    if table.task == "classification":
+        columns = columns.drop(columns=[name for members in table.groups.values() for name in members])
+        codes = {name: pd.factorize(table.rows[name])[0].astype(float) for name in table.categories}
+        columns = columns.assign(**codes)
+        found = np.array([_separates_classes(x, table.y) for x in columns.to_numpy().T])
+    else:
+        found = _tracks_target(columns.to_numpy(), table.y)
+    names, owner = list(map(str, columns.columns)), table.owner
+    return tuple(dict.fromkeys(owner.get(names[j], names[j]) for j in np.flatnonzero(found).tolist()))
 
 
 def _tracks_target(X: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -63,21 +60,14 @@ def _correlations(X: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def _separates_classes(x: np.ndarray, y: np.ndarray) -> bool:
     """Return whether a column orders the rows by class, or each of its values has one class."""
-    return _is_ordered_by_class(x, y) or _has_one_class_per_value(x, y)
-
-
-def _is_ordered_by_class(x: np.ndarray, y: np.ndarray) -> bool:
+    n, n_classes = len(x), len(np.unique(y))
     order = np.argsort(x, kind="stable")
     changes = np.flatnonzero(np.diff(y[order]))
-    # A change of class among equal values cannot be a boundary.
-    ties = np.diff(x[order])[changes] == 0
-    return not ties.any() and len(changes) <= len(np.unique(y)) - 1 + EXCEPTIONS * len(y)
-
-
-def _has_one_class_per_value(x: np.ndarray, y: np.ndarray) -> bool:
+    ties = np.diff(x[order])[changes] == 0  # a change of class among equal values cannot be a boundary
+    if not ties.any() and len(changes) <= n_classes - 1 + EXCEPTIONS * n:
+        return True
     values, codes = np.unique(x, return_inverse=True)
-    n = len(x)
-    if len(values) < len(np.unique(y)) or n < ROWS_OF_A_VALUE * len(values):
+    if len(values) < n_classes or n < ROWS_OF_A_VALUE * len(values):
         return False
     return bool(n - pd.crosstab(codes, y).to_numpy().max(axis=1).sum() <= EXCEPTIONS * n)
 
@@ -169,8 +159,9 @@ def _find_product(X: np.ndarray, y: np.ndarray, names: Sequence[str]) -> Formula
         weights = _fit_trimmed(logs[:, chosen], log_y)[1:]
         powers = np.round(2 * weights) / 2
         factors = [(float(e), usable[j]) for e, j in zip(powers, chosen, strict=True)]
+        is_valid = np.all((powers != 0) & (np.abs(powers) <= LARGEST_POWER) & (np.abs(weights - powers) <= POWER_ERROR))
         is_rooted = any(e % 1 and (X[:, j] < 0).any() for e, j in factors)
-        if np.any(np.abs(weights - powers) > POWER_ERROR) or not _are_valid_powers(powers) or is_rooted:
+        if not is_valid or is_rooted:
             continue
         made = np.prod([X[:, j] ** e for e, j in factors], axis=0)
         factor = float(np.median(y / made))
@@ -185,10 +176,6 @@ def _find_product(X: np.ndarray, y: np.ndarray, names: Sequence[str]) -> Formula
                 text = _product_text([(e, names[j]) for e, j in factors], plain)
                 return Formula(tuple(names[j] for _, j in factors), text, share)
     return None
-
-
-def _are_valid_powers(powers: np.ndarray) -> bool:
-    return bool(np.all((powers != 0) & (np.abs(powers) <= LARGEST_POWER)))
 
 
 def _round_digits(value: float, digits: int) -> float:
@@ -262,7 +249,8 @@ def _add_constant(X: np.ndarray) -> np.ndarray:
 
 
 def _sum_text(parts: Sequence[tuple[float, str]], constant: float) -> str:
-    terms = sorted(((w, _term_text(w, name)) for w, name in parts), key=lambda term: term[0] < 0)  # what is added first
+    terms = [(w, _quoted(name) if abs(w) == 1.0 else f"{abs(w):.6g} × {_quoted(name)}") for w, name in parts]
+    terms.sort(key=lambda term: term[0] < 0)  # what is added first
     number = (constant, f"{abs(constant):.6g}")
     leads = constant > 0 > terms[0][0]
     terms = [*([number] if leads else []), *terms, *([number] if constant and not leads else [])]
@@ -270,19 +258,12 @@ def _sum_text(parts: Sequence[tuple[float, str]], constant: float) -> str:
     return ("-" if first[0] < 0 else "") + first[1] + "".join(f" {'-' if w < 0 else '+'} {text}" for w, text in others)
 
 
-def _term_text(weight: float, name: str) -> str:
-    return _quoted(name) if abs(weight) == 1.0 else f"{abs(weight):.6g} × {_quoted(name)}"
-
-
 def _product_text(factors: Sequence[tuple[float, str]], factor: float) -> str:
-    above = [_power_text(e, name) for e, name in factors if e > 0]
-    below = [_power_text(-e, name) for e, name in factors if e < 0]
+    above, below = (
+        [_quoted(name) + POWERS.get(abs(e), f"^{abs(e):g}") for e, name in factors if sign * e > 0] for sign in (1, -1)
+    )
     above = above if factor == 1.0 and above else [f"{factor:.6g}", *above]
     return " × ".join(above) + "".join(f" / {each}" for each in below)
-
-
-def _power_text(power: float, name: str) -> str:
-    return _quoted(name) + POWERS.get(power, f"^{power:g}")
 
 
 def _quoted(name: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,14 +16,15 @@ from pandas.api import types
 from gpsift._utils.recipe import CleaningRecipe
 from gpsift._utils.text import join_names
 from gpsift.app.findings import FindingKind
-from gpsift.app.tables.columns import DAY, HOUR, to_basic_types
-from gpsift.app.tables.layout import make_unique
+from gpsift.app.tables.columns import date_part, to_basic_types
+from gpsift.app.tables.layout import rename_repeated
 from gpsift.app.tables.steps import (
-    MISSING_LEVEL,
     OTHER,
     CleaningState,
     CleaningStep,
     clear_infinite,
+    fill,
+    fill_level,
     parse_dates,
     parse_numbers,
     set_columns,
@@ -43,14 +43,12 @@ class CleanedRows:
 
 def apply_recipe(frame: pd.DataFrame, features: Sequence[str], recipe: CleaningRecipe) -> CleanedRows:
     """Turn a table into the features of a model, by the recipe of the table that the model was fitted to."""
-    unique, renamed = make_unique(list(map(str, frame.columns)))
-    table = frame.set_axis(unique, axis=1)
+    table, renamed = rename_repeated(frame)
     source_of = {feature: _source(feature, table, recipe) for feature in features}
     sources = list(dict.fromkeys(source_of.values()))
-    new = (CleaningStep(FindingKind.NAMES_TOLD_APART, renamed, len(renamed)),) if renamed else ()
     known = _known_levels(source_of)
     codes = frozenset([*recipe.codes, *known])
-    steps = (*new, *note_unused_columns(table, sources))
+    steps = (*renamed, *note_unused_columns(table, sources))
     state = CleaningState(to_basic_types(table[sources], codes), NO_TARGET, codes, steps=steps, recipe=recipe)
     read = state.apply((parse_numbers, clear_infinite, parse_dates))
     done = read.apply((_note_indicators, _fill_as_learned, _join_levels_as_learned, _fill_own_level))
@@ -84,13 +82,9 @@ def _known_levels(source_of: Mapping[str, str]) -> dict[str, list[str]]:
     """Return the levels for which the model has an indicator, by category."""
     known: dict[str, list[str]] = {}
     for feature, source in source_of.items():
-        if _is_indicator(feature, source):
+        if feature.startswith(f"{source}="):
             known.setdefault(source, []).append(feature.removeprefix(f"{source}="))
     return known
-
-
-def _is_indicator(feature: str, source: str) -> bool:
-    return feature.startswith(f"{source}=")
 
 
 def _feature(feature: str, read: pd.DataFrame, done: pd.DataFrame, source: str, recipe: CleaningRecipe) -> np.ndarray:
@@ -103,29 +97,20 @@ def _feature(feature: str, read: pd.DataFrame, done: pd.DataFrame, source: str, 
             f"The column {source!r} has {int(column.isna().sum())} missing values; it had none, or too few, when the "
             "model was fitted, which has not learned what stands for them. Fill them in, or leave these rows out."
         )
-    if _is_indicator(feature, source):
+    if feature.startswith(f"{source}="):
         return (column.astype(str) == feature.removeprefix(f"{source}=")).to_numpy(dtype=float)
     if source in recipe.first_dates:
-        return _date_feature(feature, column, recipe.first_dates[source])
+        if not types.is_datetime64_any_dtype(column):
+            raise ValueError(
+                f"The column {source!r} holds no dates, such as {column.iloc[0]!r}; the model was fitted on some."
+            )
+        part = feature.removeprefix(f"{source}: ").rstrip("'")
+        return date_part(column, part, pd.Timestamp(recipe.first_dates[source]))
     if not types.is_float_dtype(column):
         raise ValueError(
             f"The column {source!r} holds texts such as {column.iloc[0]!r}; the model was fitted on numbers."
         )
     return column.to_numpy(dtype=float)
-
-
-def _date_feature(feature: str, column: pd.Series[Any], first: str) -> np.ndarray:
-    """Return the month, weekday or hour of dates, or the days or hours since the first date of the fit."""
-    if not types.is_datetime64_any_dtype(column):
-        raise ValueError(
-            f"The column {column.name!r} holds no dates, such as {column.iloc[0]!r}; the model was fitted on some."
-        )
-    part = feature.removeprefix(f"{column.name}: ").rstrip("'")
-    calendar = {"month": column.dt.month, "weekday": column.dt.day_of_week, "hour": column.dt.hour}
-    if part in calendar:
-        return calendar[part].to_numpy(dtype=float)
-    since = column.to_numpy(dtype="datetime64[ns]") - np.datetime64(pd.Timestamp(first))
-    return np.asarray(since / (HOUR if part == "hours" else DAY), dtype=float)
 
 
 def _note_indicators(state: CleaningState) -> Iterator[CleaningStep]:
@@ -139,12 +124,9 @@ def _note_indicators(state: CleaningState) -> Iterator[CleaningStep]:
 def _fill_as_learned(state: CleaningState) -> Iterator[CleaningStep]:
     """Fill in missing numbers and dates by the values of the recipe."""
     frame = state.frame
-    fills = {name: fill for name, fill in state.recipe.fills.items() if _n_missing(frame, name)}
-    columns = {
-        name: frame[name].fillna(pd.Timestamp(fill) if isinstance(fill, str) else fill) for name, fill in fills.items()
-    }
+    fills = {name: value for name, value in state.recipe.fills.items() if _n_missing(frame, name)}
     count = sum(_n_missing(frame, name) for name in fills)
-    yield from set_columns(FindingKind.FILLED_AS_BEFORE, columns, {"fills": fills}, count)
+    yield from set_columns(FindingKind.FILLED_AS_BEFORE, fill(frame, fills), {"fills": fills}, count)
 
 
 def _join_levels_as_learned(state: CleaningState) -> Iterator[CleaningStep]:
@@ -163,10 +145,8 @@ def _join_levels_as_learned(state: CleaningState) -> Iterator[CleaningStep]:
 def _fill_own_level(state: CleaningState) -> Iterator[CleaningStep]:
     """Give missing values of a category a level of their own, if the table of the fit had some."""
     for name in state.recipe.own_level:
-        if count := _n_missing(state.frame, name):
-            column = state.frame[name]
-            columns = {name: column.where(column.notna(), MISSING_LEVEL)}
-            yield from set_columns(FindingKind.FILLED_WITH_LEVEL, columns, {"column": name}, count)
+        if name in state.frame:
+            yield from fill_level(state.frame[name])
 
 
 def _note_unknown_levels(

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gpsift.app.findings import FindingKind
+from gpsift.app.tables.columns import COMMA_DIGITS
 from gpsift.app.tables.formats import (
     FORMAT_OF_SUFFIX,
     TEXT,
@@ -30,9 +30,8 @@ from gpsift.app.tables.formats import (
     detect_format,
     is_workbook,
     looks_like_json,
-    read_feather,
+    read_frame,
     read_json,
-    read_parquet,
     read_sheets,
     read_sqlite,
 )
@@ -44,12 +43,12 @@ from gpsift.app.tables.layout import (
     column_names,
     find_table,
     is_empty,
-    make_unique,
+    rename_repeated,
     text_records,
 )
 from gpsift.app.tables.steps import CleaningStep, RawTable, raise_if_strict
 
-DECIMAL_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?([eE][+-]?\d+)?")
+DECIMAL_COMMA = re.compile(rf"[+-]?{COMMA_DIGITS}([eE][+-]?\d+)?")
 # "2,405" may be 2405 or 2.405. It is 2405 if other cells have decimal points, such as "64.6".
 GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})*")
 DECIMAL_POINT = re.compile(r"[+-]?(\d*\.(\d{1,2}|\d{4,})|(0|\d{4,})\.\d+)")
@@ -80,17 +79,11 @@ def read_table(
     Formats are text with any delimiter, blanks or columns of fixed width, JSON, Parquet, Feather, Excel and SQLite,
     each of them compressed or not. Decimal commas are understood. Rows are counted from 1.
 
-    Parameters
-    ----------
-    target : str, optional
-        If a file has several sheets or tables, the one with this column is read.
-    table : str, optional
-        The sheet or table to read.
-    strict : bool
-        Raise an error for lines around the table, lines of different length and repeated names of columns.
+    Of a file with several tables or sheets, the one called `table` is read, or else the one with the column `target`.
+    If `strict`, lines around the table, lines of different length and repeated names of columns are errors.
     """
     where, ending = (STANDARD_INPUT, "") if str(source) == "-" else (str(source), Path(source).suffix.lower())
-    content = _read_content(source)
+    content = sys.stdin.buffer.read() if str(source) == "-" else _read_bytes(Path(source))
     if not (content.startswith(ZIP) and FORMAT_OF_SUFFIX.get(ending) == "excel"):  # a workbook, even if damaged
         content = decompress(content, where)
     form, choice = detect_format(content, ending), SheetChoice(table, target)
@@ -102,15 +95,11 @@ def read_table(
         frame, steps = read_sqlite(content, where, choice)
         return _with_unique_names(frame, where, steps, strict=strict)
     if form != TEXT:
-        read = read_parquet if form == "parquet" else read_feather
-        return _with_unique_names(read(content, where), where, strict=strict)
+        return _with_unique_names(read_frame(form, content, where), where, strict=strict)
     return _parse_text(decode(content, where), where, strict=strict)
 
 
-def _read_content(source: str | Path) -> bytes:
-    if str(source) == "-":
-        return sys.stdin.buffer.read()
-    path = Path(source)
+def _read_bytes(path: Path) -> bytes:
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file in it.")
     if not path.exists():
@@ -127,11 +116,20 @@ def _parse_text(text: str, where: str, *, strict: bool) -> RawTable:
     if looks_like_json(text):
         return _with_unique_names(read_json(text, where), where, strict=strict)
     delimiter, records = text_records(text, where)
-    if strict:
-        _raise_if_uneven(records, where, delimiter)
+    for number, record in enumerate(records if strict else [], start=1):
+        if len(record) != len(records[0]):
+            raise ValueError(
+                f"Record {number} of {where} has {len(record)} fields but the header has {len(records[0])} (the "
+                f"delimiter seems to be {delimiter!r})."
+            )
     layout = find_table(records, where)
     columns = zip(*layout.body, strict=True)
-    points = delimiter != "," and _has_decimal_points(layout.body[:LINES_LOOKED_AT])
+    # Some cell has a point that must be a decimal point, and separates no thousands.
+    points = delimiter != "," and any(
+        isinstance(cell, str) and DECIMAL_POINT.fullmatch(cell.strip())
+        for record in layout.body[:LINES_LOOKED_AT]
+        for cell in record
+    )
     frame = pd.DataFrame({j: _parse_column(column, delimiter, points=points) for j, column in enumerate(columns)})
     return _table_from_layout(layout, frame, where, strict=strict)
 
@@ -139,7 +137,11 @@ def _parse_text(text: str, where: str, *, strict: bool) -> RawTable:
 def _parse_workbook(sheets: dict[str, list[Record]], where: str, choice: SheetChoice, *, strict: bool) -> RawTable:
     if not sheets:
         raise ValueError(f"{where} has an empty first sheet.")
-    layouts = {name: find_table(records, where) for name, records in sheets.items() if _is_table(records)}
+    layouts = {
+        name: find_table(records, where)
+        for name, records in sheets.items()
+        if sum(any(not is_empty(cell) for cell in record) for record in records) > 1
+    }
     if not layouts:
         raise ValueError(f"{where} has a header but no rows.")
     names = {name: column_names(layout.header) for name, layout in layouts.items()}
@@ -147,10 +149,6 @@ def _parse_workbook(sheets: dict[str, list[Record]], where: str, choice: SheetCh
     layout = layouts[picked]
     frame = pd.DataFrame(layout.body).infer_objects()
     return _table_from_layout(layout, frame, where, choice.step(picked, len(layouts), "sheets"), strict=strict)
-
-
-def _is_table(records: Sequence[Record]) -> bool:
-    return sum(any(not is_empty(cell) for cell in record) for record in records) > 1
 
 
 def _table_from_layout(
@@ -163,75 +161,51 @@ def _table_from_layout(
     return table
 
 
-def _raise_if_uneven(records: list[Record], where: str, delimiter: str) -> None:
-    header, *body = records
-    for number, record in enumerate(body, start=2):
-        if len(record) != len(header):
-            raise ValueError(
-                f"Record {number} of {where} has {len(record)} fields but the header has {len(header)} (the delimiter "
-                f"seems to be {delimiter!r})."
-            )
-
-
-def _has_decimal_points(body: Sequence[Record]) -> bool:
-    """Return whether any cell has a point that must be a decimal point, not a separator of thousands."""
-    return any(isinstance(cell, str) and DECIMAL_POINT.fullmatch(cell.strip()) for record in body for cell in record)
-
-
 def _parse_column(column: tuple[Cell, ...], delimiter: str, *, points: bool) -> np.ndarray | pd.Series[Any]:
     """Turn cells into numbers if all are numbers, otherwise into texts. A missing entry becomes NaN or None.
 
     If other columns have decimal points, commas before groups of three digits separate thousands, and such a column
     stays text here.
     """
-    complete = _parse_complete_numbers(column)
+    complete = _parse_numbers(column)  # most columns are of this kind
     if complete is not None:
         return complete
     values = [None if cell is None or (entry := cell.strip()) in MISSING else entry for cell in column]
-    numbers = _parse_numbers(values)
+    present = [value for value in values if value is not None]
+    numbers = _parse_numbers(present)
     if numbers is None and delimiter != ",":
-        present = [value for value in values if value is not None]
         grouped = points and all(map(GROUPED.fullmatch, present))
         if not grouped and all(map(DECIMAL_COMMA.fullmatch, present)):
-            numbers = _parse_numbers(
-                [None if value is None else value.replace(".", "").replace(",", ".") for value in values]
-            )
-    return pd.Series(values, dtype=object) if numbers is None else pd.Series(numbers, dtype=float)
+            numbers = _parse_numbers([value.replace(".", "").replace(",", ".") for value in present])
+    if numbers is None:
+        return pd.Series(values, dtype=object)
+    parsed = np.full(len(values), np.nan)
+    parsed[[value is not None for value in values]] = numbers
+    return pd.Series(parsed)
 
 
-def _parse_complete_numbers(column: tuple[Cell, ...]) -> np.ndarray | None:
-    """Parse a column without missing entries. This is faster, and most columns are of this kind."""
-    try:
-        numbers = np.array(list(map(float, column)))
-    except (ValueError, TypeError):
-        return None
-    return None if "_" in "".join(column) else numbers
-
-
-def _parse_numbers(values: list[str | None]) -> list[float] | None:
+def _parse_numbers(texts: Sequence[Cell]) -> np.ndarray | None:
     """Parse numbers by `float`, which is correct to the last digit; return None if a text is no number."""
     try:
-        numbers = [float("nan") if value is None else float(value) for value in values]
-    except ValueError:
+        numbers = np.array(list(map(float, texts)))
+    except (ValueError, TypeError):
         return None
-    # Python also takes "1_000" for a number; in a table it is a text.
-    return None if any(value is not None and "_" in value for value in values) else numbers
+    return None if "_" in "".join(texts) else numbers  # Python takes "1_000" for a number; in a table it is a text
 
 
 def _with_unique_names(
     frame: pd.DataFrame, where: str, steps: Iterable[CleaningStep] = (), *, strict: bool
 ) -> RawTable:
     """Give columns unique names, and count rows from 1."""
-    names, made = make_unique(list(map(str, frame.columns)))
-    if made and strict:
+    renamed, new = rename_repeated(frame)
+    if new and strict:
         repeated = dict.fromkeys(name for name in map(str, frame.columns) if list(frame.columns).count(name) > 1)
         raise ValueError(
             f"{where} has several columns called {', '.join(map(repr, list(repeated)[:5]))}. Give each its own name."
         )
     if frame.empty:
         raise ValueError(f"{where} has no rows.")
-    new = (CleaningStep(FindingKind.NAMES_TOLD_APART, made, len(made)),) if made else ()
-    counted = frame.set_axis(names, axis=1).set_axis(pd.RangeIndex(1, len(frame) + 1, name="row"))
+    counted = renamed.set_axis(pd.RangeIndex(1, len(frame) + 1, name="row"))
     return RawTable(counted, (*steps, *new))
 
 
@@ -239,19 +213,16 @@ def decompress(content: bytes, where: str) -> bytes:
     """Return the content of a compressed file, also if compressed repeatedly, and any other content unchanged."""
     for first, (name, unpack) in PACKINGS.items():
         if content.startswith(first):
-            return decompress(_decompress_with(content, where, name, unpack), where)
+            try:
+                unpacked = unpack(content)
+            except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error) as error:
+                raise ValueError(f"{where} begins like a {name} file, but is damaged or cut off ({error}).") from None
+            return decompress(unpacked, where)
     if content.startswith(ZSTANDARD):
         raise ValueError(f"{where} is packed by zstandard; unpack it, or pack it with gzip.")
     if content.startswith(ZIP) and not is_workbook(content):
         return decompress(_read_only_member(content, where), where)
     return content
-
-
-def _decompress_with(content: bytes, where: str, name: str, unpack: Callable[[bytes], bytes]) -> bytes:
-    try:
-        return unpack(content)
-    except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error) as error:
-        raise ValueError(f"{where} begins like a {name} file, but is damaged or cut off ({error}).") from None
 
 
 def _read_only_member(content: bytes, where: str) -> bytes:

@@ -21,7 +21,6 @@ from gpsift.app.findings import Finding, FindingKind, group_by_title
 from gpsift.app.tables.columns import (
     DATED,
     LEAST_ROWS_OF_NAMES,
-    TextNumbers,
     date_features,
     date_order,
     parse_date_numbers,
@@ -65,10 +64,7 @@ class Choice:
 
 
 class TableError(ValueError):
-    """A table cannot be used as it is. The message names remedies as Python arguments.
-
-    The command line names them as options instead, by `render`.
-    """
+    """A table cannot be used as it is. The message names remedies as Python arguments, or as `render` writes them."""
 
     def __init__(self, *parts: str | Choice):
         super().__init__("".join(map(str, parts)))
@@ -81,30 +77,14 @@ class TableError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class CleaningStep:
-    """One thing that is done with a table.
-
-    Attributes
-    ----------
-    kind : FindingKind
-        What is done.
-    columns : tuple of str
-        The columns concerned; empty for a step about rows or lines.
-    count : int
-        The number of columns, rows, lines or cells concerned.
-    detail : mapping
-        Further data of the sentence about the step.
-    change : callable
-        From the table before the step to the table after it. Steps of reading a file leave the table unchanged.
-    learned : mapping
-        New entries of the recipe for new rows, by the name of its field.
-    """
+    """One thing that is done with a table. Steps of reading a file have no change: it is done already."""
 
     kind: FindingKind
-    columns: tuple[str, ...] = ()
-    count: int = 0
-    detail: Mapping[str, Any] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()  # none for a step about rows or lines
+    count: int = 0  # of the columns, rows, lines or cells concerned
+    detail: Mapping[str, Any] = field(default_factory=dict)  # further data of the sentence about the step
     change: Callable[[pd.DataFrame], pd.DataFrame] = field(default=lambda frame: frame, repr=False)
-    learned: Mapping[str, Any] = field(default_factory=dict)
+    learned: Mapping[str, Any] = field(default_factory=dict)  # new entries of the recipe, by its fields
 
     @property
     def finding(self) -> Finding:
@@ -182,6 +162,14 @@ def storable_fill(value: float | pd.Timestamp) -> float | str:
     return str(value) if isinstance(value, pd.Timestamp) else float(value)
 
 
+def fill(frame: pd.DataFrame, fills: Mapping[str, float | str]) -> dict[str, pd.Series[Any]]:
+    """Return columns with their missing values replaced by the fill values of a recipe."""
+    return {
+        name: frame[name].fillna(pd.Timestamp(value) if isinstance(value, str) else value)
+        for name, value in fills.items()
+    }
+
+
 def drop_columns(kind: FindingKind, names: Sequence[str], **detail: Any) -> Iterator[CleaningStep]:
     """Yield the step that drops some columns, if there are any."""
     if names:
@@ -207,6 +195,14 @@ def set_columns(
         yield CleaningStep(kind, tuple(columns), n, detail, lambda frame: frame.assign(**columns), learned)
 
 
+def fill_level(column: pd.Series[Any]) -> Iterator[CleaningStep]:
+    """Yield the step that gives missing values of a category a level of their own, if there are any."""
+    name, is_missing = str(column.name), column.isna()
+    if is_missing.any():
+        columns, count = {name: column.mask(is_missing, MISSING_LEVEL)}, int(is_missing.sum())
+        yield from set_columns(FindingKind.FILLED_WITH_LEVEL, columns, {"column": name}, count, own_level=(name,))
+
+
 def drop_empty(state: CleaningState) -> Iterator[CleaningStep]:
     """Drop columns without any value."""
     is_empty = state.frame[state.inputs].isna().all()
@@ -220,27 +216,21 @@ def parse_numbers(state: CleaningState) -> Iterator[CleaningStep]:
         reading = None if name in state.codes else parse_number_texts(column)
         if reading is None:
             continue
+        texts, is_present = column.astype(str), column.notna()
         numbers = column.map(lambda cell, values=reading.values: values.get(str(cell), np.nan)).astype(float)
-        unusual = list(_unusual_cells(name, column, numbers, reading))
-        yield from unusual
-        if reading.how or not unusual:
+        unusual = {
+            FindingKind.LIMITS_READ: texts.isin(reading.limits) & is_present,
+            FindingKind.TEXTS_EMPTIED: is_present & numbers.isna(),
+        }
+        is_usual = True
+        for kind, cells in unusual.items():
+            if cells.any():
+                is_usual = False
+                yield from set_columns(kind, {name: numbers}, {"text": texts[cells].iloc[0]}, int(cells.sum()))
+        if reading.how or is_usual:
             by_notation.setdefault(reading.how, {})[name] = numbers
     for how, columns in by_notation.items():
         yield from set_columns(FindingKind.NUMBERS_READ, columns, {"how": join_names(how, None) or "plain ones"})
-
-
-def _unusual_cells(
-    name: str, column: pd.Series[Any], numbers: pd.Series[float], reading: TextNumbers
-) -> Iterator[CleaningStep]:
-    """Yield the steps for values below a limit of detection and for texts that are no numbers."""
-    texts = column.astype(str)
-    found = {
-        FindingKind.LIMITS_READ: texts.isin(reading.limits) & column.notna(),
-        FindingKind.TEXTS_EMPTIED: column.notna() & numbers.isna(),
-    }
-    for kind, cells in found.items():
-        if cells.any():
-            yield from set_columns(kind, {name: numbers}, {"text": texts[cells].iloc[0]}, int(cells.sum()))
 
 
 def clear_infinite(state: CleaningState) -> Iterator[CleaningStep]:
@@ -273,7 +263,11 @@ def parse_dates(state: CleaningState) -> Iterator[CleaningStep]:
 def drop_identifiers(state: CleaningState) -> Iterator[CleaningStep]:
     """Drop columns that name or number the rows, and free text: no model can learn from them."""
     many = {name: column for name, column in state.texts() if name not in state.codes and _differs_by_row(column)}
-    prose = [name for name, column in many.items() if _is_prose(column)]
+    prose = [
+        name
+        for name, column in many.items()
+        if column.dropna().map(lambda cell: len(str(cell).split())).mean() >= WORDS_OF_PROSE
+    ]
     yield from drop_columns(FindingKind.COLUMN_NAMES_ROWS, [name for name in many if name not in prose])
     yield from drop_columns(FindingKind.COLUMN_FREE_TEXT, prose)
     numbers = [name for name in state.numbers() if _numbers_rows(state.frame[name])]
@@ -286,10 +280,6 @@ def _differs_by_row(column: pd.Series[Any]) -> bool:
     n, n_levels = len(present), present.astype(str).nunique()
     differs = n_levels == n or (n_levels > MOST_LEVELS and n_levels > MOST_DIFFERENT * n)
     return n >= LEAST_ROWS_OF_NAMES and differs
-
-
-def _is_prose(column: pd.Series[Any]) -> bool:
-    return bool(column.dropna().map(lambda cell: len(str(cell).split())).mean() >= WORDS_OF_PROSE)
 
 
 def _numbers_rows(column: pd.Series[Any]) -> bool:
@@ -342,21 +332,13 @@ def fill_missing(state: CleaningState) -> Iterator[CleaningStep]:
     counts = frame[state.inputs].isna().sum()
     incomplete = [str(name) for name in counts.index[counts > 0]]
     numbers = [name for name in incomplete if frame[name].dtype != object]
-    medians = {name: frame[name].median() for name in numbers}
-    filled = {name: frame[name].fillna(median) for name, median in medians.items()}
-    fills = {name: storable_fill(median) for name, median in medians.items()}
-    yield from set_columns(FindingKind.FILLED_WITH_MEDIAN, filled, {}, int(counts[numbers].sum()), fills=fills)
-    yield from _add_indicators(frame, [name for name in numbers if share[name] > FEW])
-    for name in (name for name in incomplete if name not in numbers):
-        level = frame[name].where(frame[name].notna(), MISSING_LEVEL)
-        detail, count = {"column": name}, int(counts[name])
-        yield from set_columns(FindingKind.FILLED_WITH_LEVEL, {name: level}, detail, count, own_level=(name,))
-
-
-def _add_indicators(frame: pd.DataFrame, names: Sequence[str]) -> Iterator[CleaningStep]:
-    """Add a column that says where a value is missing: one for all columns that miss it in the same rows."""
+    fills = {name: storable_fill(frame[name].median()) for name in numbers}
+    count = int(counts[numbers].sum())
+    yield from set_columns(FindingKind.FILLED_WITH_MEDIAN, fill(frame, fills), {}, count, fills=fills)
+    # An indicator says where a value is missing: one for all columns that miss it in the same rows.
+    marked = [name for name in numbers if share[name] > FEW]
     patterns: dict[bytes, str] = {}
-    for name in names:
+    for name in marked:
         patterns.setdefault(frame[name].isna().to_numpy().tobytes(), name)
     indicators, sources = {}, {}
     for name in patterns.values():
@@ -365,18 +347,20 @@ def _add_indicators(frame: pd.DataFrame, names: Sequence[str]) -> Iterator[Clean
             new += "'"
         indicators[new] = frame[name].isna().astype(float)
         sources[new] = name
-    yield from set_columns(FindingKind.MISSING_MARKED, indicators, {"of": list(names), "marks": sources}, marks=sources)
+    yield from set_columns(FindingKind.MISSING_MARKED, indicators, {"of": marked, "marks": sources}, marks=sources)
+    for name in (name for name in incomplete if name not in numbers):
+        yield from fill_level(frame[name])
 
 
 def drop_constant(state: CleaningState) -> Iterator[CleaningStep]:
     """Drop columns with the same value in every row."""
-    names = [name for name in state.inputs if _is_constant(state.frame[name])]
+    names = []
+    for name in state.inputs:
+        column = state.frame[name]
+        values = column.to_numpy()
+        if len(values) and not column.isna().any() and (values == values[0]).all():
+            names.append(name)
     yield from drop_columns(FindingKind.COLUMN_CONSTANT, names)
-
-
-def _is_constant(column: pd.Series[Any]) -> bool:
-    values = column.to_numpy()
-    return len(values) > 0 and not column.isna().any() and bool((values == values[0]).all())
 
 
 def drop_repeated(state: CleaningState) -> Iterator[CleaningStep]:
@@ -384,18 +368,15 @@ def drop_repeated(state: CleaningState) -> Iterator[CleaningStep]:
     first: dict[tuple[str, bytes], str] = {}
     same = {}
     for name in state.inputs:
-        key = _content(state.frame[name])
-        if key in first:
-            same[name] = first[key]
-        first.setdefault(key, name)
+        column = state.frame[name]
+        if column.dtype == object:
+            content = ("category", pd.factorize(column)[0].tobytes())
+        else:
+            content = (str(column.dtype), column.to_numpy().tobytes())
+        if content in first:
+            same[name] = first[content]
+        first.setdefault(content, name)
     yield from drop_columns(FindingKind.COLUMN_REPEATED, list(same), same=same)
-
-
-def _content(column: pd.Series[Any]) -> tuple[str, bytes]:
-    if column.dtype != object:
-        return str(column.dtype), column.to_numpy().tobytes()
-    codes, _ = pd.factorize(column)
-    return "category", codes.tobytes()
 
 
 def expand_dates(state: CleaningState) -> Iterator[CleaningStep]:
