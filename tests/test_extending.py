@@ -24,6 +24,7 @@ for block in re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 3))
 Y = np.sin(2.0 * X[:, 0]) + 0.5 * X[:, 1] + 0.1 * rng.normal(size=60)
+FEW_DRAWS = "ignore:The sampler is in trouble"  # 30 draws show that it runs, not that it converges
 HYPERS = {"Sift": gs.Sift(), "MAP": gs.MAP(starts=1), "ML2": gs.ML2(starts=1)}
 
 
@@ -61,6 +62,7 @@ def test_the_gradient_of_a_kernel_of_ones_own_matches_differences():
     assert_allclose(problem.evidence(place).gradient, differences, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.filterwarnings(FEW_DRAWS)
 def test_hyperparameters_of_a_kernel_of_ones_own_are_sampled():
     gp = gs.GP(kernel=cauchy(), hyper=nuts()).fit(X, Y)
     assert "sharpness" in gp.to_arviz().posterior["parameter"].values
@@ -137,6 +139,7 @@ def test_nodes_of_a_likelihood_of_ones_own_cover_its_density():
     assert_allclose(own.conditional_moments(np.zeros(1), np.ones(1))[1], second, rtol=1e-8)
 
 
+@pytest.mark.filterwarnings(FEW_DRAWS)
 def test_hyperparameters_of_a_likelihood_of_ones_own_are_sampled():
     gp = gs.GP(likelihood=GUIDE.LogisticNoise(), hyper=nuts()).fit(X[:40], Y[:40])
     assert "spread" in gp.to_arviz().posterior["parameter"].values
