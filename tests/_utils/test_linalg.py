@@ -90,7 +90,7 @@ def test_jittered_cholesky_rejects_entries_that_are_not_finite():
 def test_triangles_are_solved_and_multiplied_as_matrices_are(n):
     rng = np.random.default_rng(n)
     L, B = (np.tril(rng.normal(size=(n, n))) / n + np.eye(n) for _ in range(2))
-    assert_allclose(linalg.solve_triangle(L, B), np.linalg.solve(L, B), atol=1e-12)
+    assert_allclose(linalg.solve_lower_for_lower(L, B), np.linalg.solve(L, B), atol=1e-12)
     assert_allclose(linalg.triangle_gram(L), L.T @ L, atol=1e-12)
 
 

@@ -150,7 +150,7 @@ def solve_lower(L: Array, B: Array, *, transpose: bool = False) -> Array:
     if B.ndim == 1:
         return solve_lower(L, B[:, None], transpose=transpose)[:, 0]
     if is_numpy(L) and is_numpy(B):
-        return solve_by_triangle(L, B, transpose=transpose)
+        return solve_by_trsm(L, B, transpose=transpose)
     if array_api_compat.is_torch_array(L):
         import torch
 
@@ -158,21 +158,21 @@ def solve_lower(L: Array, B: Array, *, transpose: bool = False) -> Array:
     return namespace(L, B).linalg.solve(L.T if transpose else L, B)
 
 
-def solve_triangle(L: np.ndarray, B: np.ndarray) -> np.ndarray:
+def solve_lower_for_lower(L: np.ndarray, B: np.ndarray) -> np.ndarray:
     """Return L^-1 B, which is lower triangular, for lower triangular NumPy L and B: a third of the work of a full B."""
     X = np.tril(B)
-    _solve_triangle_in_place(L, X)
+    _solve_lower_for_lower_in_place(L, X)
     return X
 
 
-def _solve_triangle_in_place(L: np.ndarray, B: np.ndarray) -> None:
+def _solve_lower_for_lower_in_place(L: np.ndarray, B: np.ndarray) -> None:
     n = L.shape[0]
     if n <= BLOCK:
         B[...] = solve_lower(L, B)
         return
     half = n // 2
-    _solve_triangle_in_place(L[:half, :half], B[:half, :half])
-    _solve_triangle_in_place(L[half:, half:], B[half:, half:])
+    _solve_lower_for_lower_in_place(L[:half, :half], B[:half, :half])
+    _solve_lower_for_lower_in_place(L[half:, half:], B[half:, half:])
     corner = B[half:, :half] - L[half:, :half] @ B[:half, :half]
     B[half:, :half] = solve_lower(L[half:, half:], corner)
 
@@ -242,7 +242,7 @@ def add_diagonal(A: Array, d: Array | float) -> Array:
     return A + eye_like(A, A.shape[0]) * (d if isinstance(d, float) else d[:, None])
 
 
-def one_plus_scaled(K: np.ndarray, root: np.ndarray) -> np.ndarray:
+def identity_plus_scaled(K: np.ndarray, root: np.ndarray) -> np.ndarray:
     """Return I + S K S for a NumPy matrix and S = diag(root)."""
     B = K * root
     B *= root[:, None]
@@ -286,7 +286,7 @@ def factorise(A: np.ndarray, *, overwrite: bool) -> tuple[np.ndarray, int]:
     return L, found.value
 
 
-def solve_by_triangle(L: np.ndarray, B: np.ndarray, *, transpose: bool) -> np.ndarray:
+def solve_by_trsm(L: np.ndarray, B: np.ndarray, *, transpose: bool) -> np.ndarray:
     """Return L^-1 B, or L^-T B, for lower triangular L and B, matrices of doubles."""
     trsm = routine("cython_blas", "dtrsm") if len(L) >= UNLOCKED_SIZE else None
     if trsm is None or L.shape[0] != B.shape[0]:

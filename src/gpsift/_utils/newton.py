@@ -104,7 +104,7 @@ def newton_ascent(
     return Mode(a, f, False, max_iterations)
 
 
-def after_a_step(density: LatentDensity, near: np.ndarray, otherwise: Point) -> Point:
+def try_newton_step(density: LatentDensity, near: np.ndarray, otherwise: Point) -> Point:
     """Take a Newton step from any latent values; return `otherwise` where the log joint density is higher there."""
     a = density.newton_weights(near, FIRST_ACCURACY)
     if a is None:

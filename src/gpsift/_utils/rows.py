@@ -77,7 +77,7 @@ class Rows:
         """Return the rows as NumPy arrays."""
         return self._map(to_numpy)
 
-    def observed(self) -> tuple[np.ndarray, np.ndarray]:
+    def targets_and_sizes(self) -> tuple[np.ndarray, np.ndarray]:
         """Return targets and sizes in NumPy, as likelihoods take them; a size is 1 where none is given."""
         y = to_numpy(self.y)
         return y, np.ones(y.shape) if self.size is None else to_numpy(self.size)

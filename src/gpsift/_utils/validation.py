@@ -294,7 +294,7 @@ def _read_members(name: Any, members: Any, feature_names: Sequence[str], places:
     return tuple(columns)
 
 
-def optional_library(library: str, purpose: str) -> Any:
+def import_optional(library: str, purpose: str) -> Any:
     """Import a library, or raise an error that says for what it is needed."""
     try:
         return importlib.import_module(library)

@@ -25,9 +25,9 @@ from gpsift.io.archive import CorruptFile, is_storable
 from gpsift.io.serializable import (
     ANY,
     CLASSES,
-    GONE_CLASSES,
+    REMOVED_CLASSES,
     REMOVED_FIELDS,
-    registered_class,
+    import_class,
     stored_fields,
     stored_name,
 )
@@ -114,14 +114,14 @@ class Decoder:
         if not isinstance(record, dict) or record.keys() != {"class", "fields"}:
             raise CorruptFile(f"object {number} has no class and fields, but is {_shorten(record)}")
         name, coded = str(record["class"]), _of_type(record["fields"], dict)
-        if name in GONE_CLASSES:
+        if name in REMOVED_CLASSES:
             self._objects.append(None)
             return None
         if name not in CLASSES:
             raise CorruptFile(
                 f"object {number} is of the class {name!r}, which this gpsift does not know (a newer one may)"
             )
-        cls = registered_class(name)
+        cls = import_class(name)
         known, coded = stored_fields(cls), self._drop_removed(name, coded)
         unknown = coded.keys() - {f.name for f in known}
         lacking = {f.name for f in known if f.default is MISSING and f.default_factory is MISSING} - coded.keys()

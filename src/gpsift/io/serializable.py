@@ -128,10 +128,10 @@ REMOVED_FIELDS: Mapping[str, Mapping[str, Any]] = {
     "Ranking": {"other_way": None},
 }
 # Classes that are no more. Their objects in older files are read as None.
-GONE_CLASSES = frozenset({"OtherWay", "OtherScores"})
+REMOVED_CLASSES = frozenset({"OtherWay", "OtherScores"})
 
 
-def registered_class(name: str) -> type:
+def import_class(name: str) -> type:
     """Return the class that files call `name`; raise KeyError for any other name."""
     module, _, qualname = CLASSES[name].partition(":")
     return getattr(importlib.import_module(module), qualname)

@@ -18,7 +18,7 @@ class Variable:
     attrs: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, variable: Any) -> Self:
+    def from_xarray(cls, variable: Any) -> Self:
         """Read an xarray Variable or DataArray."""
         values = np.asarray(variable.values)
         # Labels are Python's strings in an array of objects, which files may not hold.
@@ -41,11 +41,11 @@ class Group:
     attrs: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, dataset: Any) -> Self:
+    def from_xarray(cls, dataset: Any) -> Self:
         """Read an xarray Dataset."""
         return cls(
-            {str(name): Variable.of(each) for name, each in dataset.coords.items()},
-            {str(name): Variable.of(each) for name, each in dataset.data_vars.items()},
+            {str(name): Variable.from_xarray(each) for name, each in dataset.coords.items()},
+            {str(name): Variable.from_xarray(each) for name, each in dataset.data_vars.items()},
             dict(dataset.attrs),
         )
 
@@ -66,9 +66,9 @@ class Trace:
     attrs: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, inference_data: Any) -> Self:
+    def from_arviz(cls, inference_data: Any) -> Self:
         """Read ArviZ's InferenceData."""
-        groups = {name: Group.of(inference_data[name]) for name in inference_data.groups()}
+        groups = {name: Group.from_xarray(inference_data[name]) for name in inference_data.groups()}
         return cls(groups, dict(inference_data.attrs))
 
     def to_arviz(self) -> Any:

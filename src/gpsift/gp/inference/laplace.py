@@ -33,10 +33,10 @@ from gpsift._utils.newton import (
     Mode,
     NewtonStep,
     Point,
-    after_a_step,
     conjugate_gradients,
     newton_ascent,
     symv,
+    try_newton_step,
 )
 from gpsift.gp.inference.base import InferenceResult, SingleLatentInference, marginal_variances, site_var
 from gpsift.kernels import Kernel
@@ -235,7 +235,7 @@ def latent_mode(
         point = Point(zero, zero, density.log_joint(zero, zero))
     accuracy = FIRST_ACCURACY if by_products else None
     if near is not None:
-        point = after_a_step(density, near, point)
+        point = try_newton_step(density, near, point)
         accuracy = LATER_ACCURACY  # the next step may be the last
     return newton_ascent(density, point, accuracy=accuracy, tolerance=tolerance, max_iterations=max_iterations)
 

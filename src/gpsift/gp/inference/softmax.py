@@ -44,7 +44,7 @@ from gpsift._utils.linalg import (
     log_det_from_cholesky,
     pivoted_cholesky,
     solve_lower,
-    solve_triangle,
+    solve_lower_for_lower,
     triangle_gram,
 )
 from gpsift._utils.newton import (
@@ -52,10 +52,10 @@ from gpsift._utils.newton import (
     LATER_ACCURACY,
     NewtonStep,
     Point,
-    after_a_step,
     conjugate_gradients,
     newton_ascent,
     symv,
+    try_newton_step,
 )
 from gpsift.gp.inference.base import InferenceResult, IteratedInference
 from gpsift.gp.inference.laplace import LOW_PRECISION, MAX_ITERATIONS, TOLERANCE, VALUE_ALONE
@@ -100,7 +100,9 @@ class FullCurvature:
     @cached_property
     def _triangles(self) -> list[np.ndarray]:
         """Y_c of each class, lower triangular, with P_c = Y_c^T Y_c: the factor of B_c solved for D_c^1/2 L."""
-        return [solve_triangle(L, root[:, None] * self.L) for L, root in zip(self._factors, self._roots, strict=True)]
+        return [
+            solve_lower_for_lower(L, root[:, None] * self.L) for L, root in zip(self._factors, self._roots, strict=True)
+        ]
 
     @cached_property
     def P(self) -> np.ndarray:
@@ -352,7 +354,7 @@ def softmax_laplace(
     zero = np.zeros(Y.shape)
     point = Point(zero, zero, density.log_joint(zero, zero))
     if start is not None:
-        point = after_a_step(density, start, point)
+        point = try_newton_step(density, start, point)
     accuracy = None if density.is_narrow else LATER_ACCURACY if np.any(point.a) else FIRST_ACCURACY
     mode = newton_ascent(density, point, accuracy=accuracy, tolerance=tolerance, max_iterations=MAX_ITERATIONS)
     curvature = density.curvature(mode.f)
