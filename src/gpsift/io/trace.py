@@ -1,4 +1,4 @@
-"""Plain records of the draws of a sampler, which ArviZ keeps as InferenceData: groups of variables with named axes."""
+"""Dataclasses that hold the content of ArviZ's InferenceData: groups of variables with named axes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Variable:
     def from_xarray(cls, variable: Any) -> Self:
         """Read an xarray Variable or DataArray."""
         values = np.asarray(variable.values)
-        # Labels are Python's strings in an array of objects, which files may not hold.
+        # Labels are strings in an array of objects, which cannot be stored.
         is_labels = values.dtype.hasobject and values.ndim == 1
         dims = tuple(map(str, variable.dims))
         return cls(dims, tuple(map(str, values)) if is_labels else values, dict(variable.attrs))
@@ -75,7 +75,7 @@ class Trace:
         """Return the draws as ArviZ's InferenceData, or None where ArviZ is not installed."""
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # ArviZ warns about its own future
+                warnings.simplefilter("ignore")  # ArviZ warns of its coming versions
                 import arviz
         except ImportError:
             return None

@@ -50,8 +50,8 @@ from gpsift._utils.linalg import (
 from gpsift._utils.newton import (
     FIRST_ACCURACY,
     LATER_ACCURACY,
+    Iterate,
     NewtonStep,
-    Point,
     conjugate_gradients,
     newton_ascent,
     symv,
@@ -233,7 +233,7 @@ SoftmaxCurvature = FullCurvature | LowRankCurvature
 
 def low_rank_factor(K: np.ndarray, n_classes: int, left_out: float) -> np.ndarray | None:
     """Return F with F F^T = K but for this variance at each point; None where A would have more rows than K."""
-    return pivoted_cholesky(K, left_out, most=len(K) // (n_classes - 1)) if left_out > 0 else None
+    return pivoted_cholesky(K, left_out, max_rank=len(K) // (n_classes - 1)) if left_out > 0 else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -352,7 +352,7 @@ def softmax_laplace(
     """
     density = SoftmaxDensity(K, Y, low_rank_factor(K, Y.shape[1], left_out))
     zero = np.zeros(Y.shape)
-    point = Point(zero, zero, density.log_joint(zero, zero))
+    point = Iterate(zero, zero, density.log_joint(zero, zero))
     if start is not None:
         point = try_newton_step(density, start, point)
     accuracy = None if density.is_narrow else LATER_ACCURACY if np.any(point.a) else FIRST_ACCURACY
