@@ -10,9 +10,9 @@ from pathlib import Path
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary path to write to, which replaces `path` at the end, and is removed if the writing fails.
+    """Yield a temporary path for the file, which is renamed to `path` at the end, or removed if the writing fails.
 
-    A link stays a link. The temporary name has the same ending, by which some libraries choose a format.
+    A link stays a link. The temporary name has the same suffix, by which some libraries choose a format.
     """
     target = Path(os.path.realpath(path))
     # It is in the same folder, because only there a file system renames in one step. The caller opens it like any file,

@@ -82,7 +82,7 @@ class Mode(NamedTuple):
 def newton_ascent(
     density: LatentDensity, start: Iterate, *, accuracy: float | None, tolerance: float, max_iterations: int
 ) -> Mode:
-    """Climb to the mode by Newton's method, until less than `tolerance` of the log joint density is left to gain.
+    """Find the mode by Newton's method, until less than `tolerance` of the log joint density is left to gain.
 
     `accuracy` is that of the first step by products; with None all steps are by factors.
     """

@@ -43,7 +43,7 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def outer_blas_threads_for(n: int) -> AbstractContextManager[Any]:
-    """Return a context within `one_blas_thread` in which BLAS uses all its threads again, for n of many rows."""
+    """Return a context inside `one_blas_thread` in which BLAS uses its threads again, if n is large."""
     return nullcontext() if n < PARALLEL_SIZE else _controller().limit(limits=usable_threads(), user_api="blas")
 
 

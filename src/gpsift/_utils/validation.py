@@ -138,7 +138,7 @@ def column_sd(X: np.ndarray) -> np.ndarray:
 
 
 def default_names(n_features: int) -> tuple[str, ...]:
-    """Name columns that came without names: x1, x2, ...."""
+    """Return names for columns without names: x1, x2, ...."""
     return tuple(f"x{j + 1}" for j in range(n_features))
 
 

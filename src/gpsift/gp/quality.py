@@ -223,7 +223,7 @@ def model_without_inputs(y: np.ndarray, size: np.ndarray, likelihood: Likelihood
     if known is not None:
         return known
     rows = Rows(y[:, None], y, None, size)
-    return best_level(likelihood, likelihood.start_without_inputs(y, size), lambda sums: sums(rows))
+    return best_level(likelihood, likelihood.first_latent_value(y, size), lambda sums: sums(rows))
 
 
 def best_level(
@@ -356,5 +356,5 @@ def without_inputs(
     """Return the model without inputs for targets with these moments; it is searched over all rows where needed."""
     if likelihood.has_closed_form:
         return likelihood.with_noise_var(sd**2), mean
-    level = likelihood.start_without_inputs(*source.sample(KEPT_ROWS, seed).targets_and_sizes())
+    level = likelihood.first_latent_value(*source.sample(KEPT_ROWS, seed).targets_and_sizes())
     return best_level(likelihood, level, source.map_reduce)

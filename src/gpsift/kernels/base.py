@@ -96,7 +96,7 @@ class Kernel(Parameterized, ABC):
         return replace(self, **{name: value if value.ndim else float(value) for name, value in values.items()})
 
     def for_columns(self, columns: Sequence[int]) -> Self:
-        """Return the kernel of some features only; hyperparameters of each feature are those of these features."""
+        """Return the kernel of some features only, with their entries of hyperparameters that each feature has."""
         per_feature = {name: np.asarray(value)[list(columns)] for name, value in self.values.items() if np.ndim(value)}
         return replace(self, **per_feature)
 
@@ -121,7 +121,7 @@ class Kernel(Parameterized, ABC):
         return False
 
     def product_terms(self, n_features: int) -> tuple[ProductTerm, ...] | None:
-        """Return products over features whose sum is the kernel without its linear terms, or None without any."""
+        """Return products over features whose sum is the kernel without its linear terms, or None if none are known."""
         return None
 
     def slope_vars(self, n_features: int) -> np.ndarray:

@@ -120,7 +120,7 @@ class Radial(Stationary, ABC):
         """Return k(s + h) - k(s) to full relative precision, given K = k(s)."""
 
     def moved_sum(self, pairs: RadialPairs, w: Array, j: int, start: Array, offset: Array) -> Array:
-        """sum_k w_k k(x_i + (start_i + offset_q) e_j, z_k) in scaled coordinates, an (n, q) array."""
+        """Return sum_k w_k k(x_i + (start_i + offset_q) e_j, z_k) in scaled coordinates, an (n, q) array."""
         difference = pairs.X[:, j][:, None] - pairs.Z[:, j]
         columns = []
         for q in range(offset.shape[0]):

@@ -206,7 +206,7 @@ class Likelihood(Parameterized, ABC):
         """Return the distribution of an observation at each training row, with the row's noise where it is known."""
         return self.predictive(mean, var, size)
 
-    def start_without_inputs(self, y: np.ndarray, size: np.ndarray) -> float:
+    def first_latent_value(self, y: np.ndarray, size: np.ndarray) -> float:
         """Return the first latent value in the search for the best model without inputs."""
         return 0.0
 

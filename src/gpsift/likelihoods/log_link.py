@@ -64,7 +64,7 @@ class Counts(Likelihood, ABC):
     def wrong_sizes(self, size: np.ndarray) -> np.ndarray:
         return size <= 0
 
-    def start_without_inputs(self, y: np.ndarray, size: np.ndarray) -> float:
+    def first_latent_value(self, y: np.ndarray, size: np.ndarray) -> float:
         # Half a count is added, because all counts may be zero.
         return float(np.log((y.sum() + 0.5) / size.sum()))
 
@@ -188,7 +188,7 @@ class Gamma(Likelihood):
     def wrong_targets(self, y: np.ndarray, size: np.ndarray) -> np.ndarray:
         return y <= 0
 
-    def start_without_inputs(self, y: np.ndarray, size: np.ndarray) -> float:
+    def first_latent_value(self, y: np.ndarray, size: np.ndarray) -> float:
         return float(np.log(y.mean()))
 
     def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:

@@ -90,7 +90,7 @@ class Expansion(NamedTuple):
         return Expansion(self.rows[chosen], self.y[chosen], self.log_density[chosen], self.density[chosen], ratios)
 
     def change(self, mean_step: np.ndarray, var_step: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return u after a step in units of `unit`, and the sum of the absolute last two terms of its series."""
+        """Return u after a step, in units of the ratios, and the sum of the absolute last two terms of its series."""
         previous, c = np.zeros_like(mean_step), np.ones_like(mean_step)
         terms = []
         for k, ratio in enumerate(self.ratios, start=1):

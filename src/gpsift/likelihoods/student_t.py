@@ -41,14 +41,14 @@ CUT = 1e-14
 MOST_PRECISIONS = 2000
 
 
-def log_gamma_step(df: float) -> float:
+def log_gamma_increment(df: float) -> float:
     """Return log Gamma((df + 1) / 2) - log Gamma(df / 2) - log(df / 2) / 2, which goes to 0 as df grows."""
     if df > NEARLY_NORMAL:  # the difference of two huge logarithms has no digits left
         return -0.25 / df
     return float(gammaln((df + 1.0) / 2.0) - gammaln(df / 2.0) - 0.5 * np.log(df / 2.0))
 
 
-def digamma_step(df: float) -> float:
+def digamma_increment(df: float) -> float:
     """Return digamma((df + 1) / 2) - digamma(df / 2), 1 / df for large df."""
     return 1.0 / df if df > NEARLY_NORMAL else float(digamma((df + 1.0) / 2.0) - digamma(df / 2.0))
 
@@ -84,7 +84,7 @@ class StudentT(Likelihood):
     standardises_target: ClassVar[bool] = True
     is_log_concave: ClassVar[bool] = False
 
-    def start_without_inputs(self, y: np.ndarray, size: np.ndarray) -> float:
+    def first_latent_value(self, y: np.ndarray, size: np.ndarray) -> float:
         return float(np.median(y))
 
     def in_units(self, y_scale: float) -> StudentT:
@@ -95,7 +95,7 @@ class StudentT(Likelihood):
         return self.df * self.noise_scale**2
 
     def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
-        constant = log_gamma_step(self.df) - 0.5 * np.log(2.0 * np.pi) - np.log(self.noise_scale)
+        constant = log_gamma_increment(self.df) - 0.5 * np.log(2.0 * np.pi) - np.log(self.noise_scale)
         return constant - 0.5 * (self.df + 1.0) * np.log1p((y - f) ** 2 / self._squared_width)
 
     def derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> Derivatives:
@@ -118,7 +118,7 @@ class StudentT(Likelihood):
             0.5 * power * r**2 / (a * total), -power * r / total**2, power * (a - 3.0 * r**2) / total**3
         )
         by_df = ParamDerivatives(
-            0.5 * (digamma_step(df) - 1.0 / df - np.log1p(r**2 / a)), r / total, (r**2 - a) / total**2
+            0.5 * (digamma_increment(df) - 1.0 / df - np.log1p(r**2 / a)), r / total, (r**2 - a) / total**2
         )
         df_part = ParamDerivatives(*(df * direct + a * via_a for direct, via_a in zip(by_df, by_a, strict=True)))
         scale_part = ParamDerivatives(2.0 * a * by_a.log_density - 1.0, 2.0 * a * by_a.first, 2.0 * a * by_a.second)

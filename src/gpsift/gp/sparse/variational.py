@@ -231,6 +231,6 @@ class VariationalEngine(SparseEngine):
             yield self._last
         # Around the function that is everywhere the latent value which suits the rows as a whole, by some of them.
         rows = self.source.sample(most_candidates(self.choice.m), self.choice.seed)
-        level = model.likelihood.start_without_inputs(*rows.targets_and_sizes())
+        level = model.likelihood.first_latent_value(*rows.targets_and_sizes())
         prepare(model.inducing)
         yield self.source.map_reduce(partial(flat_site_sums, model, level)).q

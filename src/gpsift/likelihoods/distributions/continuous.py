@@ -15,7 +15,7 @@ from scipy.special import betaln, gammainc, gammaincinv, gammaln, stdtr, stdtrit
 
 from gpsift._utils.quadrature import gauss_beta
 from gpsift.likelihoods.distributions.base import Distribution, log1p_excess
-from gpsift.likelihoods.distributions.counts import column
+from gpsift.likelihoods.distributions.counts import to_column
 
 # Compared with 40 digits for nu from 0.5 to 1e6: the KL of changes of 1e-9 is right to 2e-12, of a mean that moves by 5
 # scales or a scale that changes tenfold to 6e-9, of a mean that moves by 20 scales to 4e-6 for nu >= 2.5 and to 0.3 %
@@ -57,7 +57,7 @@ class Gamma(Distribution):
 
     def metric_terms(self, *gradients: np.ndarray) -> dict[str, np.ndarray]:
         (gradient,) = gradients
-        return {"prediction": column(self.shape) * (gradient / column(self.mean)) ** 2}
+        return {"prediction": to_column(self.shape) * (gradient / to_column(self.mean)) ** 2}
 
     def kl_terms(self, *changes: np.ndarray) -> dict[str, np.ndarray]:
         """Return shape (u - log(1 + u)) with 1 + u = m / m'."""
@@ -103,7 +103,7 @@ class StudentT(Distribution):
 
     def metric_terms(self, *gradients: np.ndarray) -> dict[str, np.ndarray]:
         """Return (nu + 1) / (nu + 3) (dm)^2 / s^2 and 2 nu / (nu + 3) (ds)^2 / s^2."""
-        df, scale = column(self.df), column(self.scale)
+        df, scale = to_column(self.df), to_column(self.scale)
         by_mean, by_scale = ((gradient / scale) ** 2 for gradient in gradients)
         return {"mean": (df + 1.0) / (df + 3.0) * by_mean, "variance": 2.0 * df / (df + 3.0) * by_scale}
 

@@ -80,7 +80,7 @@ class Binomial(Distribution):
     def metric_terms(self, *gradients: np.ndarray) -> dict[str, np.ndarray]:
         """Return N (dp)^2 / (p q), q = 1 - p, as N (dp)^2 (1 / p + 1 / q)."""
         (gradient,) = gradients
-        p, q, trials = column(self.probability), column(self.complement), column(self.trials)
+        p, q, trials = to_column(self.probability), to_column(self.complement), to_column(self.trials)
         return {"prediction": trials * (share_metric(p, gradient) + share_metric(q, gradient))}
 
     def kl_terms(self, *changes: np.ndarray) -> dict[str, np.ndarray]:
@@ -119,7 +119,7 @@ class Poisson(Distribution):
 
     def metric_terms(self, *gradients: np.ndarray) -> dict[str, np.ndarray]:
         (gradient,) = gradients
-        return {"prediction": share_metric(column(self.mean), gradient)}
+        return {"prediction": share_metric(to_column(self.mean), gradient)}
 
     def kl_terms(self, *changes: np.ndarray) -> dict[str, np.ndarray]:
         (change,) = changes
@@ -162,7 +162,7 @@ class NegativeBinomial(Distribution):
 
     def metric_terms(self, *gradients: np.ndarray) -> dict[str, np.ndarray]:
         (gradient,) = gradients
-        m, r = column(self.mean), column(self.concentration)
+        m, r = to_column(self.mean), to_column(self.concentration)
         return {"prediction": r / (m + r) * share_metric(m, gradient)}
 
     def kl_terms(self, *changes: np.ndarray) -> dict[str, np.ndarray]:
@@ -195,6 +195,6 @@ def is_count(y: np.ndarray) -> np.ndarray:
     return (y >= 0) & (np.floor(y) == y)
 
 
-def column(parameter: np.ndarray) -> np.ndarray:
+def to_column(parameter: np.ndarray) -> np.ndarray:
     """Reshape a parameter for products with gradients (n, p): to (n, 1), or (1, 1) for a number."""
     return np.reshape(parameter, (-1, 1))
