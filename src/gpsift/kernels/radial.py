@@ -150,21 +150,18 @@ class RadialPairs(Pairs):
     """A radial kernel between two sets of points, in coordinates centred on Z and divided by the length-scales."""
 
     def __init__(self, kernel: Radial, X: Array, Z: Array):
-        self.kernel, self.same = kernel, X is Z
+        self.kernel, is_same = kernel, X is Z
         self.inverse_lengthscale = like(X, np.broadcast_to(1.0 / np.asarray(kernel.lengthscale), (X.shape[1],)))
         self.center = namespace(X, Z).mean(Z, axis=0)
         self.Z = (Z - self.center) * self.inverse_lengthscale
-        self.X = self.Z if self.same else (X - self.center) * self.inverse_lengthscale
-        self.s = self._squared_distance()
-        self.K = kernel.value(self.s)
-
-    def _squared_distance(self) -> Array:
+        self.X = self.Z if is_same else (X - self.center) * self.inverse_lengthscale
         xp = namespace(self.X, self.Z)
         x, z = xp.sum(self.X * self.X, axis=1)[:, None], xp.sum(self.Z * self.Z, axis=1)[:, None]
         # |x|^2 - 2 x^T z + |z|^2 as one matrix product: additions to an (n, m) matrix would take longer.
         s = xp.concat([self.X, x, xp.ones_like(x)], axis=1) @ xp.concat([-2.0 * self.Z, xp.ones_like(z), z], axis=1).T
         s = zero_rounding_errors(s, x, z)
-        return zero_diagonal(s) if self.same else s
+        self.s = zero_diagonal(s) if is_same else s
+        self.K = kernel.value(self.s)
 
     @cached_property
     def slope(self) -> Array:

@@ -173,7 +173,7 @@ class Likelihood(Parameterized, ABC):
         return []
 
     def conditional(self, f: np.ndarray, size: np.ndarray) -> Distribution:
-        """Return the distribution of y given f; without one, override `conditional_moments`, `_sample` and `_cdf`."""
+        """Return the distribution of y given f; a likelihood without one overrides the next three methods."""
         raise NotImplementedError(f"{type(self).__name__} says nothing of the distribution of y given f.")
 
     def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -207,7 +207,7 @@ class Likelihood(Parameterized, ABC):
         return self.predictive(mean, var, size)
 
     def first_latent_value(self, y: np.ndarray, size: np.ndarray) -> float:
-        """Return the first latent value in the search for the best model without inputs."""
+        """Return a latent value for all observations, at which searches start."""
         return 0.0
 
     def fit_without_inputs(self, y: np.ndarray, size: np.ndarray) -> tuple[Likelihood, float | np.ndarray] | None:
