@@ -160,8 +160,8 @@ class RadialPairs(Pairs):
         # |x|^2 - 2 x^T z + |z|^2 as one matrix product: additions to an (n, m) matrix would take longer.
         s = xp.concat([self.X, x, xp.ones_like(x)], axis=1) @ xp.concat([-2.0 * self.Z, xp.ones_like(z), z], axis=1).T
         s = zero_rounding_errors(s, x, z)
-        self.s = zero_diagonal(s) if is_same else s
-        self.K = kernel.value(self.s)
+        s = zero_diagonal(s) if is_same else s
+        self.s, self.K = s, kernel.value(s)
 
     @cached_property
     def slope(self) -> Array:
