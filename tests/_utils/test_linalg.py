@@ -90,7 +90,7 @@ def test_jittered_cholesky_rejects_entries_that_are_not_finite():
 def test_triangles_are_solved_and_multiplied_as_matrices_are(n):
     rng = np.random.default_rng(n)
     L, B = (np.tril(rng.normal(size=(n, n))) / n + np.eye(n) for _ in range(2))
-    assert_allclose(linalg.solve_triangle(L, B), np.linalg.solve(L, B), atol=1e-12)
+    assert_allclose(linalg.solve_lower_for_lower(L, B), np.linalg.solve(L, B), atol=1e-12)
     assert_allclose(linalg.triangle_gram(L), L.T @ L, atol=1e-12)
 
 
@@ -98,15 +98,15 @@ def test_triangles_are_solved_and_multiplied_as_matrices_are(n):
 def test_pivoted_factor_leaves_out_what_it_may(rng, left_out):
     x = rng.normal(size=150)
     A = np.exp(-((x[:, None] - x) ** 2))
-    F = linalg.pivoted_cholesky(A, left_out, most=150)
+    F = linalg.pivoted_cholesky(A, left_out, max_rank=150)
     rest = A - F @ F.T
     assert F.shape[1] < 40
     assert np.abs(rest).max() <= left_out
     assert np.diagonal(rest).min() > -1e-12
-    assert linalg.pivoted_cholesky(A, left_out, most=F.shape[1] - 1) is None
+    assert linalg.pivoted_cholesky(A, left_out, max_rank=F.shape[1] - 1) is None
     # A column less would leave more.
     assert np.diagonal(A - F[:, :-1] @ F[:, :-1].T).max() > left_out
 
 
 def test_pivoted_factor_of_nothing_is_one_column_of_zeros():
-    assert np.array_equal(linalg.pivoted_cholesky(np.zeros((3, 3)), 1e-6, most=3), np.zeros((3, 1)))
+    assert np.array_equal(linalg.pivoted_cholesky(np.zeros((3, 3)), 1e-6, max_rank=3), np.zeros((3, 1)))

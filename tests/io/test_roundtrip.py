@@ -184,7 +184,7 @@ def test_a_sampled_model_comes_back(tmp_path):
     reloaded = through_file(original, tmp_path)
     assert_same(reloaded.members, original.members)
     assert_same(dict(reloaded.diagnostics), dict(original.diagnostics))
-    assert_same(Trace.of(reloaded.trace), Trace.of(original.trace))
+    assert_same(Trace.from_arviz(reloaded.trace), Trace.from_arviz(original.trace))
     assert_same(gs.rank(reloaded, X), gs.rank(original, X))
     assert_array_equal(reloaded.predict(X).mean, original.predict(X).mean)
 

@@ -109,7 +109,7 @@ def test_functions_are_drawn_from_the_posterior_and_outcomes_around_them(model):
     ids=lambda likelihood: type(likelihood).__name__,
 )
 def test_drawn_outcomes_have_the_density_of_the_likelihood(likelihood):
-    likelihood, n = likelihood.of_new_rows, 20_000
+    likelihood, n = likelihood.for_new_rows, 20_000
     latent = np.broadcast_to([0.4, -0.2, 0.1], (n, 3)) if likelihood.n_latent > 1 else np.full(n, 0.4)
     size = np.full(n, 4.0 if likelihood.size_name == "trials" else 1.0)
     y = likelihood.conditional_sample(latent, size, np.random.default_rng(0))

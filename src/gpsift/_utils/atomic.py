@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Write a file so that it is complete or does not exist."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary path to write to, which replaces `path` at the end, and is removed if the writing fails.
+    """Yield a temporary path for the file, which is renamed to `path` at the end, or removed if the writing fails.
 
-    A link stays a link. The temporary name has the same ending, by which some libraries choose a format.
+    A link stays a link. The temporary name has the same suffix, by which some libraries choose a format.
     """
     target = Path(os.path.realpath(path))
-    # In the same folder, because a file system renames in one step. The caller opens it like any other file, so that it
-    # has the permissions that the user's files have.
+    # It is in the same folder, because only there a file system renames in one step. The caller opens it like any file,
+    # so it has the permissions of the user's files.
     part = target.with_name(f".{os.urandom(8).hex()}.part{target.suffix}")
     try:
         yield part

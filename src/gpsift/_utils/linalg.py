@@ -1,12 +1,12 @@
-"""Dense linear algebra that the array API standard does not name.
+"""Dense linear algebra that the array API standard does not have.
 
-Everything else in the package is written once, against the array API; Cholesky factors, their inverse and
-triangular solves differ between NumPy, torch and the rest, and all of those differences live here.
-NumPy arrays go to LAPACK directly, in place where the caller allows that the input is overwritten.
+Cholesky factors, their inverses and triangular solves differ between NumPy, torch and other libraries. The functions of
+this file hide the differences. They pass NumPy arrays to LAPACK directly, in place where the caller allows that the
+input is overwritten.
 
 SciPy's wrappers of LAPACK hold Python's lock while a routine works: two threads that factorise matrices of 1000 rows
 take as long as one. For large matrices the same routines, of the same library, are therefore called by the addresses
-that SciPy offers to Cython, and ctypes releases the lock. Numbers are equal to the last bit.
+that SciPy offers to Cython, and ctypes releases the lock. Results are equal to the last bit.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ FIRST_JITTER = 1e-10
 LAST_JITTER = 1e-3
 # Recursions over triangles stop at blocks of this many rows.
 BLOCK = 64
-# Matrices of fewer rows take less time than it takes to call a routine by its address.
+# For matrices of fewer rows the routine itself takes less time than a call by its address.
 UNLOCKED_SIZE = 200
-# The entries above the diagonal of a block.
+# Mask of the entries above the diagonal of a block.
 ABOVE = np.triu(np.ones((BLOCK, BLOCK), dtype=bool), 1)
-# Signatures of routines whose whole numbers have 32 bits begin like this; only these are called by their address.
+# Signatures of routines with 32-bit integers begin like this; only these routines are called by their address.
 KNOWN_SIGNATURES = ("void (char *, int *,", "void (char *, char *, char *, char *, int *, int *,")
 
 
@@ -41,7 +41,7 @@ class NotPositiveDefinite(ValueError):
 
 
 def is_numpy(a: Array) -> bool:
-    """Whether `a` is a NumPy array of doubles, the case that LAPACK serves directly."""
+    """Whether `a` is a NumPy array of doubles, which LAPACK takes directly."""
     return isinstance(a, np.ndarray) and a.dtype == np.float64
 
 
@@ -49,7 +49,7 @@ def cholesky(A: Array, *, overwrite: bool = False) -> Array:
     """Return lower triangular L with L L^T = A; raise `NotPositiveDefinite` when there is none."""
     info = 0
     if is_numpy(A):
-        L, info = factorise(A, overwrite=overwrite)
+        L, info = cholesky_by_potrf(A, overwrite=overwrite)
     elif array_api_compat.is_torch_array(A):
         import torch
 
@@ -85,13 +85,13 @@ def jittered_cholesky(A: Array) -> tuple[Array, float]:
     )
 
 
-def pivoted_cholesky(A: np.ndarray, left_out: float, most: int) -> np.ndarray | None:
-    """Return F (n, r) such that the diagonal of A - F F^T is below `left_out`; None if F had more than `most` columns.
+def pivoted_cholesky(A: np.ndarray, tolerance: float, max_rank: int) -> np.ndarray | None:
+    """Return F (n, r) such that the diagonal of A - F F^T is below `tolerance`; None if r would be above `max_rank`.
 
-    A is a positive semidefinite NumPy matrix, so all other entries of A - F F^T are below `left_out` as well.
+    A is a positive semidefinite NumPy matrix, so all other entries of A - F F^T are below `tolerance` as well.
     """
-    U, pivots, rank, _ = lapack.dpstrf(A.T, tol=left_out, lower=0)
-    if rank > most:
+    U, pivots, rank, _ = lapack.dpstrf(A.T, tol=tolerance, lower=0)
+    if rank > max_rank:
         return None
     F = np.empty((len(A), rank := max(rank, 1)))  # one column of zeros for a matrix of zeros
     F[pivots - 1] = np.triu(U[:rank]).T
@@ -103,7 +103,7 @@ def inverse_from_cholesky(L: Array) -> Array:
     if is_numpy(L):
         inverse = np.array(L, order="F")
         invert_cholesky_in_place(inverse)
-        return mirror_lower(inverse).T  # the same matrix, in the order of the kernels it is multiplied with
+        return mirror_lower(inverse).T  # the same matrix in C order, like the kernel matrices it is multiplied with
     if array_api_compat.is_torch_array(L):
         import torch
 
@@ -120,7 +120,7 @@ def invert_cholesky_in_place(L: np.ndarray) -> None:
 
 
 def _invert_in_place(T: np.ndarray, *, lower: bool) -> None:
-    """Replace a triangle by its inverse; the matrix is in Fortran's order, as LAPACK reads it."""
+    """Replace a triangle of a Fortran-ordered matrix by its inverse."""
     n = T.shape[0]
     trtri, trmm = (lapack.strtri, blas.strmm) if T.dtype == np.float32 else (lapack.dtrtri, blas.dtrmm)
     if n <= BLOCK:
@@ -150,7 +150,7 @@ def solve_lower(L: Array, B: Array, *, transpose: bool = False) -> Array:
     if B.ndim == 1:
         return solve_lower(L, B[:, None], transpose=transpose)[:, 0]
     if is_numpy(L) and is_numpy(B):
-        return solve_by_triangle(L, B, transpose=transpose)
+        return solve_by_trsm(L, B, transpose=transpose)
     if array_api_compat.is_torch_array(L):
         import torch
 
@@ -158,21 +158,21 @@ def solve_lower(L: Array, B: Array, *, transpose: bool = False) -> Array:
     return namespace(L, B).linalg.solve(L.T if transpose else L, B)
 
 
-def solve_triangle(L: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """Return L^-1 B, which is lower triangular, for lower triangular NumPy L and B: a third of the work of a full B."""
+def solve_lower_for_lower(L: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return L^-1 B for lower triangular NumPy L and B, with a third of the operations for a full B."""
     X = np.tril(B)
-    _solve_triangle_in_place(L, X)
+    _solve_lower_for_lower_in_place(L, X)
     return X
 
 
-def _solve_triangle_in_place(L: np.ndarray, B: np.ndarray) -> None:
+def _solve_lower_for_lower_in_place(L: np.ndarray, B: np.ndarray) -> None:
     n = L.shape[0]
     if n <= BLOCK:
         B[...] = solve_lower(L, B)
         return
     half = n // 2
-    _solve_triangle_in_place(L[:half, :half], B[:half, :half])
-    _solve_triangle_in_place(L[half:, half:], B[half:, half:])
+    _solve_lower_for_lower_in_place(L[:half, :half], B[:half, :half])
+    _solve_lower_for_lower_in_place(L[half:, half:], B[half:, half:])
     corner = B[half:, :half] - L[half:, :half] @ B[:half, :half]
     B[half:, :half] = solve_lower(L[half:, half:], corner)
 
@@ -193,10 +193,10 @@ def invert_lower(L: Array) -> Array:
 
 
 def times_transposed(A: Array, L: Array) -> Array:
-    """Return A L^T for lower triangular L, without most of the products with its zeros."""
+    """Return A L^T for lower triangular L, and skip most of the products with its zeros."""
     if not isinstance(A, np.ndarray):
         return A @ L.T
-    # Not BLAS's dtrmm: SciPy's holds Python's lock, and threads work on chunks of rows.
+    # SciPy's dtrmm would hold Python's lock, and threads call this on chunks of rows.
     product = np.empty((A.shape[0], L.shape[0]), dtype=A.dtype)
     for start in range(0, L.shape[0], BLOCK):
         stop = min(start + BLOCK, L.shape[0])
@@ -205,7 +205,8 @@ def times_transposed(A: Array, L: Array) -> Array:
 
 
 def weighted_gram(A: Array, weights: Array) -> Array:
-    """Return A^T diag(w) A for weights of at least 0: BLAS computes one triangle of a matrix times its transpose."""
+    """Return A^T diag(w) A for weights of at least 0."""
+    # BLAS computes only one triangle of a matrix times its own transpose.
     root = namespace(weights).sqrt(weights)[:, None] * A
     return root.T @ root
 
@@ -242,7 +243,7 @@ def add_diagonal(A: Array, d: Array | float) -> Array:
     return A + eye_like(A, A.shape[0]) * (d if isinstance(d, float) else d[:, None])
 
 
-def one_plus_scaled(K: np.ndarray, root: np.ndarray) -> np.ndarray:
+def identity_plus_scaled(K: np.ndarray, root: np.ndarray) -> np.ndarray:
     """Return I + S K S for a NumPy matrix and S = diag(root)."""
     B = K * root
     B *= root[:, None]
@@ -268,7 +269,7 @@ def log_det_from_cholesky(L: Array) -> Array:
     return 2.0 * xp.sum(xp.log(xp.linalg.diagonal(L)))
 
 
-def factorise(A: np.ndarray, *, overwrite: bool) -> tuple[np.ndarray, int]:
+def cholesky_by_potrf(A: np.ndarray, *, overwrite: bool) -> tuple[np.ndarray, int]:
     """Return lower triangular L with L L^T = A, for a symmetric matrix of doubles, and LAPACK's `info`."""
     # LAPACK is column-major: its upper factor of A^T (= A) is the lower factor in row-major order.
     potrf = routine("cython_lapack", "dpotrf") if len(A) >= UNLOCKED_SIZE else None
@@ -286,7 +287,7 @@ def factorise(A: np.ndarray, *, overwrite: bool) -> tuple[np.ndarray, int]:
     return L, found.value
 
 
-def solve_by_triangle(L: np.ndarray, B: np.ndarray, *, transpose: bool) -> np.ndarray:
+def solve_by_trsm(L: np.ndarray, B: np.ndarray, *, transpose: bool) -> np.ndarray:
     """Return L^-1 B, or L^-T B, for lower triangular L and B, matrices of doubles."""
     trsm = routine("cython_blas", "dtrsm") if len(L) >= UNLOCKED_SIZE else None
     if trsm is None or L.shape[0] != B.shape[0]:
@@ -302,7 +303,7 @@ def solve_by_triangle(L: np.ndarray, B: np.ndarray, *, transpose: bool) -> np.nd
 
 @cache
 def routine(module: str, name: str) -> Callable[..., None] | None:
-    """Return a routine by its address, or None where SciPy's library takes other whole numbers than are passed here."""
+    """Return a routine by its address, or None where SciPy's library does not take 32-bit integers."""
     from importlib import import_module
 
     capsule: Any = import_module(f"scipy.linalg.{module}").__pyx_capi__[name]

@@ -1,8 +1,7 @@
-"""Independent tasks, run in parallel by joblib, with a progress bar, and with finished results kept in a file.
+"""Run independent tasks in parallel by joblib, with a progress bar, and keep finished results in a file.
 
-`Work` is the user's choice, `Runner` runs the tasks without those that a `Checkpoint` already has. Nothing here depends
-on what the tasks compute. joblib's own backends decide where they run: ``joblib.parallel_config("dask")`` around a call
-moves all fits to a cluster.
+`Work` has the user's choices. A `Runner` runs those tasks whose results a `Checkpoint` does not have, and may run any
+function. joblib's backends decide where: ``joblib.parallel_config("dask")`` around a call moves all fits to a cluster.
 """
 
 from __future__ import annotations
@@ -27,18 +26,18 @@ from gpsift._utils.progress import is_shown, task_bar
 
 # The format of checkpoints, part of their identity.
 FORMAT = "2"
-# Seconds between two checks of whether the parent process still runs.
+# Seconds between two checks whether the parent process still runs.
 PAUSE = 0.5
 # joblib names its worker processes like this.
 WORKER = "LokyProcess"
-_watched: set[int] = set()  # parents that a thread of this process watches
+_watched: set[int] = set()  # identifiers of parent processes that a thread of this process watches
 
 
 @dataclass(frozen=True)
 class Work:
     """The user's choice for many independent fits: the number of processes, a checkpoint, a progress bar.
 
-    None of it changes a result.
+    No choice changes a result.
 
     Parameters
     ----------
@@ -66,12 +65,12 @@ class Work:
             raise ValueError(f"`jobs` must be a number of processes, -1 for one a core, or None, got {self.jobs!r}.")
 
     def runner(self, title: str, total: int, identity: Mapping[str, str]) -> Runner:
-        """Return a runner for the `total` tasks of one call; `identity` is what their results depend on."""
+        """Return a runner for the `total` tasks of one call; their results depend on `identity` only."""
         kept = None if self.checkpoint is None else Checkpoint(self.checkpoint, identity)
         return Runner(jobs=self.jobs, checkpoint=kept, progress=self.progress, title=title, total=total)
 
     def folder(self) -> Path | None:
-        """Return the checkpoint as a folder, and make it where it is missing."""
+        """Return the checkpoint as a folder, and make the folder if it does not exist."""
         if self.checkpoint is None:
             return None
         folder = Path(self.checkpoint)
@@ -90,7 +89,7 @@ class Task:
 
 
 class Runner(ExitStack):
-    """Runs tasks, each once: a result that the checkpoint has is not computed again.
+    """Runs tasks, except those whose results the checkpoint already has.
 
     `jobs` and `progress` are those of `Work`; `total` is the number of all tasks.
     """
@@ -130,7 +129,7 @@ class Runner(ExitStack):
         return [done[task.key] for task in tasks]
 
     def _compute(self, function: Callable[..., Any], tasks: Sequence[Task]) -> Iterator[Any]:
-        import joblib  # when first used: importing the package stays fast
+        import joblib  # only when used, because its import is slow
 
         parallel = joblib.Parallel(n_jobs=self._jobs, return_as="generator")
         call = joblib.delayed(ExitWithParent(function))
@@ -144,8 +143,8 @@ class CheckpointMismatch(ValueError):
 class Checkpoint:
     """Results by key, in an SQLite database that is made if it does not exist.
 
-    Every result is one transaction, so that a process killed at any moment leaves a file with all results but perhaps
-    the last. Values are JSON, whose decimal floats come back bit for bit.
+    Every result is one transaction, so that after a process is killed the file has all results but perhaps the last.
+    Values are JSON, whose decimal numbers give the same floats bit for bit.
 
     `identity` names what the results depend on, in words or as a `fingerprint`. A file with another identity is
     refused.
@@ -158,9 +157,9 @@ class Checkpoint:
         try:
             self._connection = sqlite3.connect(self.path, isolation_level=None, timeout=1.0)
             try:
-                self._claim({"format": FORMAT, **identity})
+                self._check_identity({"format": FORMAT, **identity})
             except Exception:
-                self._connection.close()  # no caller gets this checkpoint to close it
+                self._connection.close()  # the caller has no object to close
                 raise
         except sqlite3.OperationalError as error:
             raise OSError(
@@ -187,7 +186,7 @@ class Checkpoint:
     def __exit__(self, *_: object) -> None:
         self._connection.close()
 
-    def _claim(self, identity: Mapping[str, str]) -> None:
+    def _check_identity(self, identity: Mapping[str, str]) -> None:
         self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")  # two processes would do the same work twice
         self._connection.execute("BEGIN EXCLUSIVE")
         tables = {name for (name,) in self._connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -239,10 +238,10 @@ def fingerprint(*parts: Any) -> str:
 
 
 class ExitWithParent:
-    """A function that ends the process in which it runs as soon as the parent that made it has ended.
+    """A function whose process ends as soon as the process that made this object has ended.
 
-    A parent that was killed cannot stop its workers, and they would go on computing. Workers of a cluster have other
-    parents, and are left alone.
+    A parent process that was killed cannot stop its workers, which would continue to compute. Workers of a cluster have
+    other parents, and do not end.
     """
 
     def __init__(self, function: Callable[..., Any]):
@@ -251,22 +250,22 @@ class ExitWithParent:
 
     def __call__(self, *arguments: Any) -> Any:
         if multiprocessing.current_process().name.startswith(WORKER) and _has_ended(self.parent):
-            os._exit(1)  # it ended while this process was being started
+            os._exit(1)  # the parent ended while this process was starting
         if os.getppid() == self.parent and self.parent not in _watched:
             _watched.add(self.parent)
-            threading.Thread(target=_exit_after, args=(self.parent,), daemon=True).start()
+            threading.Thread(target=_exit_when_ended, args=(self.parent,), daemon=True).start()
         return self.function(*arguments)
 
 
-def _exit_after(parent: int) -> None:
+def _exit_when_ended(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(PAUSE)
-    os._exit(1)  # at once, from within any computation
+    os._exit(1)  # ends the process at once, whatever the main thread computes
 
 
 def _has_ended(pid: int) -> bool:
     if os.name != "posix":
-        return False  # signal 0 asks only where the system is POSIX
+        return False  # signal 0 tests for a process only on POSIX systems
     try:
         os.kill(pid, 0)
     except OSError as error:

@@ -1,8 +1,7 @@
-"""The declaration of a hyperparameter: its unit, limits and prior, and how it is searched.
+"""Declarations of hyperparameters: their units, limits, priors and steps of a search.
 
-Kernels and likelihoods list the declarations of their hyperparameters in `PARAMS`. All that reads hyperparameters
-(searches, priors, samplers, projections) takes what it needs to know of them from there, so that a new kernel or
-likelihood needs no change anywhere else.
+Kernels and likelihoods declare their hyperparameters in `PARAMS`. Searches, priors, samplers and projections read these
+declarations, so that a new kernel or likelihood needs no change anywhere else.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import numpy as np
 from gpsift._utils.priors import HalfT, Prior
 
 Unit = Literal["none", "input", "target", "target**2", "level**2", "target**2/input**2"]
-# By which powers of the standard deviations of the target and of its input a hyperparameter grows.
+# A hyperparameter is proportional to these powers of the standard deviations of the target and of its input.
 TARGET_POWERS = {"target": 1.0, "target**2": 2.0, "level**2": 2.0, "target**2/input**2": 2.0}
 INPUT_POWERS = {"input": 1.0, "target**2/input**2": -2.0}
 
@@ -33,23 +32,23 @@ class Parameter:
     name : str
         The name of its field in the kernel or likelihood.
     unit : str
-        What it is measured in: "none", "input", "target", "target**2", "level**2" or "target**2/input**2", where the
-        level is the root mean square of the target.
+        One of "none", "input", "target", "target**2", "level**2" and "target**2/input**2", where the level is the root
+        mean square of the target.
     limits : (float, float)
-        The range that is numerically sensible.
+        The range of a search, within which computations are numerically stable.
     prior : Prior
-        Its default prior; that of a variance is a prior of the standard deviation.
+        The default prior. For a variance it is a prior of the standard deviation.
     prior_argument : str, optional
         The argument of `MAP` that replaces this prior.
     per_feature : bool
         Whether it may have a value for each feature.
     absent : float, optional
-        The value, 0 or infinity, at which the feature or the term has no part in the model. A hyperparameter in the
-        unit "input" that is absent at infinity is a length-scale: features are switched off by it.
+        The value, 0 or infinity, at which the feature or the term has no effect. A hyperparameter in the unit "input"
+        whose absent value is infinity is a length-scale, which can switch features off.
     search_step : float
         The first step of a search along its logarithm, relative to that of a length-scale.
     short_start : float
-        The factor by which it begins lower in the second start of a search: short length-scales with little noise.
+        The factor on its initial value in the second start of a search, which has short length-scales and little noise.
     posterior_sd : float
         The typical standard deviation of its posterior, in the coordinates of `LaplaceApproximation`.
     projection_step : float
@@ -70,12 +69,12 @@ class Parameter:
 
     @property
     def target_power(self) -> float:
-        """The power of the target's scale by which it grows."""
+        """The power of the target's scale to which it is proportional."""
         return TARGET_POWERS.get(self.unit, 0.0)
 
     @property
     def input_power(self) -> float:
-        """The power of its input's scale by which it grows."""
+        """The power of its input's scale to which it is proportional."""
         return INPUT_POWERS.get(self.unit, 0.0)
 
     @property
@@ -88,19 +87,19 @@ class Parameter:
 
     @property
     def prior_power(self) -> float:
-        """The power of the hyperparameter that its prior is a prior of: 1/2 for a variance."""
+        """The power of the hyperparameter whose density the prior is: 1/2 for a variance."""
         return 0.5 if self.is_variance else 1.0
 
 
 @dataclass(frozen=True)
 class Parameterized:
-    """A kernel or likelihood, whose hyperparameters are fields that it declares; they are searched on the log scale.
+    """A kernel or likelihood with declared hyperparameters, each a field; searches use their logarithms.
 
     Attributes
     ----------
     PARAMS : tuple of Parameter
-        One for each hyperparameter, which is a field of that name. A name alone means the declaration that a base
-        class has, or for `Parameter(name)`.
+        The declaration of each hyperparameter. A name alone means the declaration of a base class, or
+        `Parameter(name)` without one.
     """
 
     PARAMS: ClassVar[tuple[Parameter, ...]] = ()
@@ -116,7 +115,7 @@ class Parameterized:
 
     @property
     def values(self) -> dict[str, Any]:
-        """The hyperparameters by name, numbers or one for each feature; without those that a search does not move."""
+        """The hyperparameters that a search estimates, by name: a number, or one number for each feature."""
         return {parameter.name: getattr(self, parameter.name) for parameter in self.PARAMS}
 
     @property
@@ -129,7 +128,7 @@ class Parameterized:
     @property
     def log_params(self) -> np.ndarray:
         """Logarithms of all hyperparameters as one vector."""
-        with np.errstate(divide="ignore"):  # a variance of 0 switches a feature off, as an infinite length-scale does
+        with np.errstate(divide="ignore"):  # a variance of 0 switches a feature off
             return np.log(np.concatenate([np.empty(0), *map(np.ravel, self.values.values())]))
 
     def with_log_params(self, log_params: np.ndarray) -> Self:
@@ -143,7 +142,7 @@ class Parameterized:
 
 
 def positions(parameters: Iterable[Parameter]) -> list[tuple[Parameter, np.ndarray]]:
-    """Return each different parameter, in order of appearance, with the positions where it stands."""
+    """Return each distinct parameter, in the order of its first position, with its positions."""
     found: list[tuple[Parameter, list[int]]] = []
     for i, parameter in enumerate(parameters):
         known = next((where for other, where in found if other is parameter or other == parameter), None)

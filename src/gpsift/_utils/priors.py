@@ -1,4 +1,4 @@
-"""Prior densities of hyperparameters: of the parameters themselves, unless a prior says otherwise."""
+"""Prior distributions of hyperparameters, and the scale on which `MAP` takes their density."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Prior(ABC):
     Attributes
     ----------
     power : float
-        The density is that of the quantity to this power, or of its logarithm for 0. The distribution, and so draws
-        from a posterior, do not depend on the power. The mode of the density, which `MAP` finds, does.
+        The density is that of the quantity to this power, or for 0 that of its logarithm. The mode of the density,
+        which `MAP` finds, depends on the power; the distribution, and so draws from a posterior, do not.
     """
 
     power: ClassVar[float] = 1.0
@@ -100,10 +100,10 @@ class GammaPrior(PositiveParameters):
 
 @dataclass(frozen=True)
 class OnLogScale(Prior):
-    """A distribution by the density of the logarithm.
+    """A distribution, with the density of the logarithm.
 
-    The mode of a density depends on the scale that it is a density on. That of log(value), v p(v), has a right tail
-    longer by one power: with many features, each of which may go far away, this is what `MAP` wants.
+    The mode of a density depends on its scale. The density of log(v), v p(v), has a longer right tail than p(v), by one
+    power of v. With many features of very long length-scales, `MAP` needs this tail.
 
     Parameters
     ----------
@@ -123,6 +123,6 @@ class OnLogScale(Prior):
         log_density, slope = self.prior.log_density(value)
         power = self.prior.power
         log_jacobian = power * np.log(value)
-        # One number where the prior is of all values together.
+        # A prior of all values jointly has one log density.
         shift = log_jacobian if np.ndim(log_density) else log_jacobian.sum()
         return log_density + shift, slope + power

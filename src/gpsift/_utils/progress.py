@@ -1,8 +1,8 @@
-"""Progress of a computation, as a share of the whole: loops and searches report it, bars on standard error show it.
+"""Report the progress of loops and searches as a share of the whole, and show it by bars on standard error.
 
-A loop over `track(items, n)` reports after each item, a search by `SearchProgress.update`, and `set_status` says in
-words what is being done. `on_progress` passes these reports to a callback. With `shows=None` there is a bar where
-standard error is a terminal.
+A loop over `track(items, n)` reports after each item, a search by `SearchProgress.update`, and `set_status` reports in
+words. `on_progress` passes these reports to a callback. With `shows=None` there is a bar where standard error is a
+terminal.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn, TaskID
 
 Item = TypeVar("Item")
-Callback = Callable[[Any], None]  # takes a share or, of kind "status", a text
+Callback = Callable[[Any], None]  # takes a share or, for the kind "status", a text
 # A search for hyperparameters runs loops in each of its evaluations, so the two have callbacks of their own.
 Kind = Literal["loops", "search", "status"]
 
@@ -26,7 +26,7 @@ _callbacks: ContextVar[Mapping[Kind, Callback]] = ContextVar("callbacks", defaul
 
 @contextmanager
 def on_progress(callback: Callback, kind: Kind = "loops") -> Iterator[None]:
-    """Call `callback` with the share that is done, or with the status, whenever code inside reports it."""
+    """Call `callback` with the share that is done, or with the status, when code inside reports it."""
     token = _callbacks.set({**_callbacks.get(), kind: callback})
     try:
         yield
@@ -82,15 +82,15 @@ def part_of_search(begin: float, end: float) -> Iterator[None]:
 
 
 class SearchProgress:
-    """The share of a search for hyperparameters that is done, judged by the starts that have ended.
+    """The share of a search for hyperparameters that is done, estimated from the starts that have ended.
 
-    The number of evaluations of a start is not known before its end. It is taken to be the mean of the starts before
-    it, and for the first start it is guessed.
+    The number of evaluations of a start is not known before its end. It is estimated by the mean of the earlier starts,
+    for the first start by `FIRST_GUESS`.
     """
 
-    # Of 36 starts, with 60 to 442 rows, 4 to 40 columns and three likelihoods, four in five took 21 to 56.
+    # Of 36 starts, with 60 to 442 rows, 4 to 40 columns and three likelihoods, 80 % took 21 to 56 evaluations.
     FIRST_GUESS = 40
-    # A start that takes longer than expected is not done either.
+    # The largest share of a start that is reported before its end, when it takes longer than estimated.
     MOST_OF_A_START = 0.95
 
     def __init__(self, n_starts: int):
@@ -116,13 +116,13 @@ def _report(kind: Kind, value: Any) -> None:
 
 
 def is_shown(progress: bool | None) -> bool:
-    """Whether there is a bar: as the user chose, otherwise where standard error is a terminal."""
+    """Whether to show a bar: the user's choice, and by default only where standard error is a terminal."""
     return sys.stderr.isatty() if progress is None else progress
 
 
 @contextmanager
 def task_bar(title: str, total: int, *, transient: bool = False) -> Iterator[Callable[[], None]]:
-    """Show a bar that counts tasks; give the function to call after each of `total` tasks."""
+    """Show a bar that counts tasks; yield the function to call after each of `total` tasks."""
     from rich.progress import MofNCompleteColumn
 
     with _progress(MofNCompleteColumn(), transient=transient) as progress:
@@ -134,14 +134,14 @@ def task_bar(title: str, total: int, *, transient: bool = False) -> Iterator[Cal
 def fit_progress(shows: bool | None = None) -> Iterator[None]:
     """Show a bar for the fit inside, over the starts of its search for hyperparameters.
 
-    The bar begins again in each round of a fit: how many there will be is not known.
+    The bar restarts in each round of a fit, because the number of rounds is not known.
     """
     with _share_bar("fit", shows) as (progress, task):
         searches, before = 1, 0.0
 
         def set_share(share: float) -> None:
             nonlocal searches, before
-            if share < before:  # within a search it only grows
+            if share < before:  # a new search: within one the share does not decrease
                 searches += 1
                 progress.reset(task, description=f"fit, round {searches}")
             before = share
@@ -166,7 +166,7 @@ def progress_bar(title: str, shows: bool | None = None) -> Iterator[None]:
 
 @contextmanager
 def spinner(title: str, shows: bool | None = None) -> Iterator[None]:
-    """Show a moving bar and the time that has passed, for a step whose end is not known."""
+    """Show a moving bar and the elapsed time, for a computation of unknown length."""
     with _progress(transient=True, disable=not is_shown(shows)) as progress:
         progress.add_task(title, total=None)
         yield

@@ -1,12 +1,11 @@
 r"""Nodes and weights of numerical integrals and averages.
 
-Three families serve the package. Gauss rules with n nodes are exact for polynomials of degree 2 n - 1
+There are three families of rules. Gauss rules with n nodes are exact for polynomials of degree 2 n - 1
 (`gauss_legendre`, `gauss_legendre_log`, `gauss_hermite`, `gauss_beta`; others by `gauss_from_recurrence`). The
-trapezoidal rule converges exponentially for averages over a normal variable, whatever its error is limited by: with
-step h it errs by exp(-2 pi^2 / h^2) because of the normal density, and by exp(-2 pi d / h) because of a pole of the
-averaged function at distance d from the real axis (`normal_trapezoid`, `normal_blocks`, `peaked_nodes`, `lattice`;
-`gamma_nodes`). Where a lattice of several dimensions would be too large, a fixed scrambled Sobol sequence takes its
-place.
+trapezoidal rule converges exponentially for averages over a normal variable: with step h it errs by exp(-2 pi^2 / h^2)
+because of the normal density, and by exp(-2 pi d / h) because of a pole of the averaged function at distance d from the
+real axis (`normal_trapezoid`, `normal_blocks`, `peaked_nodes`, `lattice`; `gamma_nodes`). A fixed scrambled Sobol
+sequence replaces a lattice of several dimensions that would be too large.
 
 Weights of averages over a normal variable add up to 1.
 
@@ -27,9 +26,10 @@ from scipy.special import gammainccinv, gammaincinv, gammaln, ndtri
 
 # Step and reach of the trapezoidal rule for averages of log p(y | f) over a normal f. Log densities have singularities
 # at a distance of pi (logistic) or 2.8 (probit) in f, so the step is bounded in f and the number of nodes doubles with
-# the standard deviation. Averages of log p and of its derivatives are right to 1e-9 for standard deviations up to 16;
-# from there on the number of nodes stays, and errors grow to 1e-4 at 100. A Gauss-Hermite rule needs fewer nodes below
-# sd = 1, and above it a number that grows with the square: at sd = 4, 64 of its nodes err by 5e-6, 80 of these by 1e-8.
+# the standard deviation. Averages of log p and of its derivatives are right to 1e-9 for standard deviations up to 16.
+# Beyond that the number of nodes is constant, and errors grow to 1e-4 at 100. A Gauss-Hermite rule needs fewer nodes
+# below sd = 1, and above it a number that grows with the square: at sd = 4 it errs by 5e-6 with 64 nodes, the
+# trapezoidal rule by 1e-8 with 80.
 LATENT_STEP = 0.6
 LATENT_REACH = 7.2
 MOST_DOUBLINGS = 4
@@ -41,17 +41,17 @@ BLOCK = 200_000
 N_PEAKED = 101
 PEAK_REACH = 8.5
 BEND = 3.0
-# Lattices: steps for spreads of at most 1, and the radius of the ball. They err by about 1e-11, or by 1e-6 where the
-# first would have too many nodes.
+# Lattices, fine and coarse: the step for spreads of at most 1, and the radius of the ball. The fine one errs by about
+# 1e-11. The coarse one errs by 1e-6, and is used where the fine one would have too many nodes.
 LATTICES = ((0.65, 7.2), (1.1, 5.4))
 LARGEST_LATTICE = 2**14
 # Averages of a softmax over 4 to 9 dimensions by 2^LOG2_SOBOL points are right to 2e-5 for standard deviations of 0.5,
 # to 5e-4 for 2, and to 3e-3 for 10.
 LOG2_SOBOL = 13
-# Nodes of each search for the interval where a log-concave integrand matters, and how often it is narrowed.
+# Nodes of each search for the interval where a log-concave integrand matters, and the number of searches.
 INTERVAL_NODES = 65
 INTERVAL_SEARCHES = 2
-# The error of `gamma_nodes` over its geometric part, as seen for Matérn kernels and the rational quadratic.
+# The error of `gamma_nodes` divided by exp(-pi^2 / step), measured for Matérn and rational quadratic kernels.
 GAMMA_ERROR = 30.0
 
 
@@ -60,7 +60,7 @@ def gauss_legendre(n_nodes: int, low: float = -1.0, high: float = 1.0) -> tuple[
     """Return nodes and weights of the integral over [low, high]."""
     nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
     half = 0.5 * (high - low)
-    return _read_only(0.5 * (low + high) + half * nodes, half * weights)
+    return _freeze(0.5 * (low + high) + half * nodes, half * weights)
 
 
 def gauss_legendre_log(n_nodes: int, start: np.ndarray, stop: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -75,7 +75,7 @@ def gauss_legendre_log(n_nodes: int, start: np.ndarray, stop: np.ndarray) -> tup
 def gauss_hermite(n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
     """Return nodes and weights of the expectation under a standard normal distribution."""
     nodes, weights = np.polynomial.hermite.hermgauss(n_nodes)
-    return _read_only(np.sqrt(2.0) * nodes, weights / np.sqrt(np.pi))
+    return _freeze(np.sqrt(2.0) * nodes, weights / np.sqrt(np.pi))
 
 
 @lru_cache(maxsize=256)
@@ -92,7 +92,7 @@ def gauss_beta(n_nodes: int, alpha: float, beta: float) -> tuple[np.ndarray, np.
     k = k[1:]
     squares[1:] = k * (k + a) * (k + b) * (k + s) / ((2.0 * k + s) ** 2 * (2.0 * k + s + 1.0) * (2.0 * k + s - 1.0))
     nodes, weights = gauss_from_recurrence(diagonal, np.sqrt(squares))
-    return _read_only(np.clip(nodes, 0.0, 1.0), weights)
+    return _freeze(np.clip(nodes, 0.0, 1.0), weights)
 
 
 def gauss_from_recurrence(diagonal: np.ndarray, off_diagonal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -101,7 +101,7 @@ def gauss_from_recurrence(diagonal: np.ndarray, off_diagonal: np.ndarray) -> tup
     return nodes, vectors[0] ** 2
 
 
-def _read_only(*arrays: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _freeze(*arrays: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     for array in arrays:
         array.flags.writeable = False
     return arrays[0], arrays[1]
@@ -117,12 +117,13 @@ def normal_weights(t: np.ndarray) -> np.ndarray:
 def normal_trapezoid(n_nodes: int, reach: float) -> tuple[np.ndarray, np.ndarray]:
     """Return even nodes from -reach to reach, and their weights for averages over a standard normal variable."""
     t = np.linspace(-reach, reach, n_nodes)
-    return _read_only(t, normal_weights(t))
+    return _freeze(t, normal_weights(t))
 
 
 def gamma_nodes(shape: float, n_nodes: int, largest_error: float) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return nodes, even in the logarithm, and weights for averages over Gamma(shape, 1); None where too few."""
-    # What lies beyond the ends is lost, and the trapezoidal rule is wrong by some exp(-pi^2 / step): the least of both.
+    """Return nodes, even in the logarithm, and weights of averages over Gamma(shape, 1); None if they are too few."""
+    # The error is the mass beyond the ends, or that of the trapezoidal rule, about exp(-pi^2 / step): choose the ends
+    # for which the larger of both is least.
     tails = np.logspace(-15, -3, 49)
     low, high = np.log(gammaincinv(shape, tails)), np.log(gammainccinv(shape, tails))
     errors = np.maximum(tails, GAMMA_ERROR * np.exp(-(np.pi**2) * (n_nodes - 1) / (high - low)))
@@ -135,9 +136,9 @@ def gamma_nodes(shape: float, n_nodes: int, largest_error: float) -> tuple[np.nd
 
 
 def normal_blocks(sd: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Yield rows, and for them nodes t and weights of averages over f = mean + sd t, block by block.
+    """Yield blocks of rows, each with the nodes t and weights of its averages over f = mean + sd t.
 
-    The averaged functions are as smooth in f as a log likelihood. The nodes of a row depend on its own standard
+    The averaged functions must be as smooth in f as a log likelihood. The nodes of a row depend on its own standard
     deviation only.
     """
     doublings = np.clip(np.ceil(np.log2(np.maximum(sd, 1.0))), 0, MOST_DOUBLINGS).astype(int)
@@ -152,10 +153,10 @@ def normal_blocks(sd: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.n
 def peaked_nodes(peak: np.ndarray, width: np.ndarray, sd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return nodes (m, h) and log weights for integrals of products with a normal density of standard deviation sd.
 
-    The product has its peak at `peak`, with the width of a normal density there.
+    The product has its peak at `peak`, where its curvature is that of a normal density with standard deviation `width`.
     """
     reach = np.arcsinh(PEAK_REACH * np.maximum(sd / width, 1.0) / BEND)[:, None]
-    # sinh and cosh from one exponential: on symmetric nodes the reciprocals are the values in reverse.
+    # One exponential gives sinh and cosh: on symmetric nodes its reciprocals are its values in reverse order.
     growth = np.exp(reach * np.linspace(-1.0, 1.0, N_PEAKED))
     decay = growth[:, ::-1]
     half = 0.5 * BEND * width[:, None]
@@ -168,7 +169,7 @@ def log_concave_interval(
 ) -> tuple[float, float]:
     """Find a part of [low, high] outside which a log-concave integrand is `depth` nats or more below its maximum.
 
-    By concavity it is above a height between the nodes next to those that are above it.
+    By concavity the ends of the part are the nodes next to those at which the integrand is higher than that.
     """
     for _ in range(INTERVAL_SEARCHES):
         nodes = np.linspace(low, high, INTERVAL_NODES)
@@ -181,7 +182,7 @@ def log_concave_interval(
 class NormalNodes(NamedTuple):
     """Values of a standard normal vector, (h, d), and the logarithms of their weights, (h,), which add up to 1.
 
-    The axes of a lattice must be those for which the spreads were given.
+    The axes of a lattice are those of the spreads in `softmax_nodes`.
     """
 
     z: np.ndarray
@@ -190,15 +191,14 @@ class NormalNodes(NamedTuple):
 
 
 def softmax_nodes(spread: np.ndarray) -> Iterator[tuple[np.ndarray, NormalNodes]]:
-    """Yield rows and their nodes, which resolve a softmax whose arguments have these spreads (n, d) along the axes.
+    """Yield groups of rows, each with the nodes for a softmax whose arguments have these spreads (n, d) along the axes.
 
-    The poles of a softmax are where two of its arguments are i pi apart, so if these move apart by `spread` while the
-    axis moves by 1, the distance to a pole is pi / spread and the step must shrink with 1 / spread. (A product of
-    Gauss-Hermite rules cannot follow: with 40 x 40 nodes and standard deviations of 4 it errs by 5e-3, where a lattice
-    of as many nodes errs by 3e-8.)
+    A softmax has poles where two of its arguments differ by i pi. If a step of 1 along an axis changes their difference
+    by `spread`, the distance to a pole is pi / spread, so the step of the nodes must shrink with 1 / spread. (With
+    standard deviations of 4, 40 x 40 nodes of Gauss-Hermite rules err by 5e-3, a lattice of as many nodes by 3e-8.)
     """
     n, d = spread.shape
-    levels = np.ceil(2.0 * np.log2(np.maximum(spread, 1.0))).astype(int)  # steps go down by factors of sqrt(2)
+    levels = np.ceil(2.0 * np.log2(np.maximum(spread, 1.0))).astype(int)  # steps decrease by factors of sqrt(2)
     log_ball = 0.5 * d * np.log(np.pi) - gammaln(0.5 * d + 1.0)
     rule = np.full(n, len(LATTICES))
     for k, (step, reach) in reversed(list(enumerate(LATTICES))):

@@ -1,6 +1,6 @@
-"""The recipe of a cleaned table: numbers, levels and dates with which new rows are treated in the same way.
+"""The numbers, levels and dates by which a table was cleaned, so that new rows are cleaned in the same way.
 
-A fitted model carries it (`gpsift.reference.inputs.Inputs`); `gpsift.app.tables` makes and applies it.
+A fitted model has a recipe in its `gpsift.reference.inputs.Inputs`; `gpsift.app.tables` makes and applies it.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class CleaningRecipe:
-    """Numbers, levels and dates that were learned from the table of the fit, by the names of columns."""
+    """Numbers, levels and dates that were read from the training table, by the names of columns."""
 
     # The value that replaces missing ones of a column: a number, or a date as text.
     fills: Mapping[str, float | str] = field(default_factory=dict)
-    # Indicator columns of missing values, each with the name of the column that it belongs to.
+    # Indicator columns of missing values, each with the name of the column whose missing values it marks.
     marks: Mapping[str, str] = field(default_factory=dict)
-    # The levels that stayed of categories whose rare levels were joined.
+    # The levels that were not joined, of categories whose rare levels were joined.
     levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     # Categories whose missing values are a level of their own.
     own_level: tuple[str, ...] = ()
-    # Columns of numbers that were taken as categories.
+    # Columns of numbers that were read as categories.
     codes: tuple[str, ...] = ()
     # The date from which time is counted.
     first_dates: Mapping[str, str] = field(default_factory=dict)

@@ -1,8 +1,8 @@
 """Observations in chunks of rows, so that the memory of a computation does not grow with their number.
 
 A computation over many rows is a pure function of a chunk. A source of rows maps that function over its chunks: it sums
-the results (`map_reduce`) or concatenates them (`map_concat`). Chunks may be anywhere: in this process, where threads
-work on them (`LocalRows`), or on a cluster (`gpsift.reference.dask`).
+the results (`map_reduce`) or concatenates them (`map_concat`). Chunks are in the memory of this process, where threads
+compute them (`LocalRows`), or on a cluster (`gpsift.reference.dask`).
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import numpy as np
 from gpsift._utils.arrays import Array, namespace, take_rows, to_numpy
 from gpsift._utils.threads import threaded_map
 
-# The memory of one matrix of a chunk; a computation holds about ten of them. Larger ones are no faster: at this size
-# the matrix products are long enough for BLAS.
+# The memory of one matrix of a chunk; a computation holds about ten such matrices. Larger ones are no faster: at this
+# size matrix products run at the full speed of BLAS.
 CHUNK_BYTES = 2**24
-# On a device a chunk has to be long enough for thousands of cores.
+# On a device a chunk must be large enough for thousands of cores.
 DEVICE_CHUNK_BYTES = 2**30
 DOUBLE = 8
 # Chunks are summed in this many groups, whatever the number of threads: the same sums in the same order on any machine.
@@ -29,14 +29,14 @@ GROUPS = 8
 
 
 def chunk_bytes_for(X: Any) -> int:
-    """Return the memory that one matrix of a chunk may take where this array lives."""
+    """Return the memory that one matrix of a chunk may take on the device of this array."""
     return CHUNK_BYTES if isinstance(X, np.ndarray) else DEVICE_CHUNK_BYTES
 
 
 def row_chunks(n_rows: int, n_columns: int, chunk_bytes: int = CHUNK_BYTES) -> list[slice]:
-    """Cut rows into consecutive slices; doubles of a slice's rows and this many columns take at most `chunk_bytes`.
+    """Cut rows into consecutive slices, such that a matrix of a slice's rows takes at most `chunk_bytes` as doubles.
 
-    The slices are as few as that allows, and as equal, so that threads end at the same time.
+    The number of slices is the least possible. They are nearly equal, so that threads end at the same time.
 
     >>> row_chunks(10, 4, chunk_bytes=128)
     [slice(0, 3, None), slice(3, 6, None), slice(6, 10, None)]
@@ -48,7 +48,7 @@ def row_chunks(n_rows: int, n_columns: int, chunk_bytes: int = CHUNK_BYTES) -> l
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Observations; `noise_var` where the variance of each is known, `size` where a count has trials or an exposure."""
+    """Inputs and targets of some rows, with known noise variances, and with trials or exposures, or None for these."""
 
     X: Array
     y: Array
@@ -61,7 +61,7 @@ class Rows:
 
     @property
     def vary(self) -> bool:
-        """Whether targets differ."""
+        """Whether not all targets are equal."""
         y = to_numpy(self.y)
         return bool(np.any(y != y[0]))
 
@@ -70,25 +70,25 @@ class Rows:
         return self._map(lambda a: a[which, :] if a.ndim == 2 else a[which])
 
     def take(self, which: np.ndarray) -> Rows:
-        """Return the rows with these numbers."""
+        """Return the rows with these indices."""
         return self._map(lambda a: take_rows(a, which))
 
     def on_host(self) -> Rows:
         """Return the rows as NumPy arrays."""
         return self._map(to_numpy)
 
-    def observed(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return targets and sizes in NumPy, as likelihoods take them; a size is 1 where none is given."""
+    def targets_and_sizes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return targets and sizes as NumPy arrays for a likelihood; sizes are 1 if there are none."""
         y = to_numpy(self.y)
         return y, np.ones(y.shape) if self.size is None else to_numpy(self.size)
 
-    def _map(self, of: Callable[[Array], Array]) -> Rows:
-        return Rows(*(None if a is None else of(a) for a in (self.X, self.y, self.noise_var, self.size)))
+    def _map(self, function: Callable[[Array], Array]) -> Rows:
+        return Rows(*(None if a is None else function(a) for a in (self.X, self.y, self.noise_var, self.size)))
 
 
 @dataclass(frozen=True, eq=False)
 class Totals:
-    """Sums over rows; the totals of two sets of rows are added field by field."""
+    """A base class for sums over rows, which are added field by field."""
 
     def __add__(self, other: Self) -> Self:
         return type(self)(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
@@ -111,17 +111,16 @@ class RowSource(Protocol):
         """Concatenate the arrays that a function of a chunk returns, in the order of the rows."""
 
     def sample(self, size: int, seed: int) -> Rows:
-        """Draw `size` rows with a seed, or return all; equal targets are joined by the smallest and the largest."""
+        """Draw `size` rows, or return all; if drawn targets are equal, add the rows of the smallest and largest one."""
 
     def single_chunk(self) -> RowSource:
-        """Return the rows in one chunk, as far as they are in one place, for functions that divide rows themselves."""
+        """Return the rows of this process in one chunk, for functions that divide rows themselves."""
 
 
 class LocalRows:
-    """A source of rows in this process, worked on by as many threads as BLAS may have.
+    """A source of rows in this process, whose chunks are computed in as many threads as BLAS may use.
 
-    A matrix of `n_columns` for the rows of a chunk takes no more than `chunk_bytes`. Pass `chunks` where it matters
-    which rows are together.
+    A matrix of `n_columns` for the rows of a chunk takes no more than `chunk_bytes`, unless `chunks` are passed.
     """
 
     def __init__(
@@ -158,15 +157,15 @@ class LocalRows:
 
 
 def draw_rows(take: Callable[[np.ndarray], Rows], n: int, size: int, seed: int, *, extremes: np.ndarray) -> Rows:
-    """Draw `size` of n rows with a seed and take them by their numbers; add the extreme ones if targets do not vary.
+    """Draw `size` of n rows with a seed, and add the rows `extremes` if the drawn targets are equal.
 
-    The numbers do not depend on where the rows are, so a model does not either.
+    The indices are the same for rows in this process and on a cluster, and so is a model of them.
     """
-    numbers = np.sort(np.random.default_rng(seed).choice(n, size=size, replace=False))
-    drawn = take(numbers)
-    return drawn if drawn.vary else take(np.union1d(numbers, extremes))
+    indices = np.sort(np.random.default_rng(seed).choice(n, size=size, replace=False))
+    drawn = take(indices)
+    return drawn if drawn.vary else take(np.union1d(indices, extremes))
 
 
-def map_chunks(of: Callable[[Any], Any], items: Sequence[Any], X: Array) -> list[Any]:
-    """Apply `of` to each item: in threads where X is a NumPy array, one after another on a device."""
-    return threaded_map(of, items) if isinstance(X, np.ndarray) else [of(item) for item in items]
+def map_chunks(function: Callable[[Any], Any], items: Sequence[Any], X: Array) -> list[Any]:
+    """Apply a function to each item: in threads where X is a NumPy array, one after another on a device."""
+    return threaded_map(function, items) if isinstance(X, np.ndarray) else [function(item) for item in items]

@@ -1,4 +1,4 @@
-"""Names, numbers and lists as messages and records show them, and records as HTML for notebooks."""
+"""Format names, numbers and lists for messages and tables, and results as HTML for notebooks."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ NOT_USED = "not used"
 SHARE = "share"
 # Longer names are cut off in a terminal.
 LONGEST_NAME = 40
-# A notebook shows at most this many lines of a table; a record may be large.
+# A notebook shows at most this many lines of a table.
 MOST_LINES = 60
 
 
 def join_names(names: Iterable[Any], most: int | None = 8) -> str:
-    """Join the first `most` names, or all with None, by commas; dots stand for the others.
+    """Join the first `most` names, or all with None, by commas, and put dots in place of the others.
 
     >>> join_names(["age", "height", "weight"], most=2)
     'age, height, ...'
@@ -32,7 +32,7 @@ def join_names(names: Iterable[Any], most: int | None = 8) -> str:
 
 
 def shorten(name: str, longest: int = LONGEST_NAME) -> str:
-    """Cut off a name at its end, so that it leaves room for numbers beside it.
+    """Cut off the end of a name, to leave room for numbers beside it.
 
     >>> shorten("a long name", 7)
     'a long…'
@@ -41,7 +41,7 @@ def shorten(name: str, longest: int = LONGEST_NAME) -> str:
 
 
 def meaning(measure: str) -> str:
-    """Say for axes and headings what a score is; `measure` is written as it would be typed.
+    """Return the meaning of a score, for axes and headings; `measure` is the code that makes the measure.
 
     >>> meaning("KL(delta=0.1)"), meaning("ARD()")
     ('strength of reaction', 'relevance')
@@ -87,7 +87,7 @@ def summary_html(text: str, frame: pd.DataFrame, digits: int = 3) -> str:
 
 
 class TextRepr:
-    """A record that a notebook shows as it prints itself."""
+    """A mix-in for results that a notebook shows as their `repr`."""
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(repr(self))}</pre>"

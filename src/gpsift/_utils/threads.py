@@ -1,6 +1,6 @@
-"""Numbers of BLAS threads, and threads over items.
+"""Limit the number of BLAS threads, and map functions over items in threads.
 
-NumPy and SciPy carry separate OpenBLAS thread pools. With two threads each they compete for the cores: at n = 300 a fit
+NumPy and SciPy have separate OpenBLAS thread pools. With two threads each they compete for the cores: at n = 300 a fit
 was ten times slower than with one thread.
 """
 
@@ -20,9 +20,9 @@ from gpsift._utils.progress import track
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# Matrices of at least this size gain from several threads.
+# Several threads are faster than one for matrices of at least this many rows.
 PARALLEL_SIZE = 800
-# The number of BLAS threads outside of `one_blas_thread`; 1 in threads of `threaded_map`, which start no others.
+# The number of BLAS threads outside of `one_blas_thread`. It is 1 in threads of `threaded_map`, which start no others.
 _outer_threads: ContextVar[int | None] = ContextVar("outer threads", default=None)
 
 
@@ -33,7 +33,7 @@ def blas_threads_for(n: int) -> AbstractContextManager[Any]:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Let BLAS use one thread inside; `threaded_map` still has as many as BLAS had before."""
+    """Let BLAS use one thread inside; `threaded_map` still uses as many threads as BLAS had before."""
     outer = _outer_threads.set(usable_threads())
     try:
         with _controller().limit(limits=1, user_api="blas"):
@@ -43,28 +43,28 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def outer_blas_threads_for(n: int) -> AbstractContextManager[Any]:
-    """Return a context within `one_blas_thread` in which BLAS has its threads back, for matrices with many rows."""
+    """Return a context inside `one_blas_thread` in which BLAS uses its threads again, if n is large."""
     return nullcontext() if n < PARALLEL_SIZE else _controller().limit(limits=usable_threads(), user_api="blas")
 
 
 def usable_threads() -> int:
-    """Return the number of threads that BLAS may have; users set it who want fewer threads than cores."""
+    """Return the number of threads that BLAS may use; users who want fewer threads than cores have set it."""
     return _outer_threads.get() or max(
         (pool.num_threads for pool in _controller().select(user_api="blas").lib_controllers), default=1
     )
 
 
-def threaded_map(of: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """Apply `of` to each item, in as many threads as BLAS may have, each of which has one thread for BLAS.
+def threaded_map(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """Apply a function to each item, in as many threads as BLAS may use; in each of them BLAS uses one thread.
 
-    Use it for work in NumPy on matrices so large that Python's lock is seldom held. On a machine with other work these
-    threads slow down by the share of it, while a product that BLAS divides waits for its slowest thread each time.
+    Use it for computations in NumPy on matrices so large that Python's lock is seldom held. Other work on the machine
+    slows these threads less than BLAS's own, because each product that BLAS divides waits for its slowest thread.
     """
     workers = min(usable_threads(), len(items))
     if workers <= 1:
-        return [of(item) for item in track(items, len(items))]
+        return [function(item) for item in track(items, len(items))]
     with one_blas_thread(), ThreadPoolExecutor(workers, initializer=_outer_threads.set, initargs=(1,)) as pool:
-        return list(track(pool.map(of, items), len(items)))
+        return list(track(pool.map(function, items), len(items)))
 
 
 @cache

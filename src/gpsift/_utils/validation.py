@@ -1,6 +1,6 @@
-"""Read what users pass: tables and targets as float arrays, groups of features as columns.
+"""Read and check what users pass: tables and targets as float arrays, groups of features as indices of columns.
 
-What cannot be used is refused with an error that says what was expected, what came, and what to do.
+An error for values that cannot be used says what was expected, what was passed, and what to do.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from gpsift._utils.text import join_names
 
 # Larger numbers are refused: their squares leave the range of floating point.
 LARGEST_NUMBER = 1e100
-# float() would accept objects of these types, although they are no real numbers.
+# float() would accept objects of these types, which are not real numbers.
 NOT_REAL = (str, bytes, complex, np.complexfloating, np.datetime64, np.timedelta64)
 
 
 @dataclass(frozen=True, eq=False)
 class CheckedTable:
-    """A table that has been read and checked; `read_features` returns its columns as they are."""
+    """A table that has been read and checked; `read_features` returns its values without a copy."""
 
-    values: np.ndarray  # (n, p) floats in the order of C, which nobody else changes
+    values: np.ndarray  # (n, p) floats in C order, which no other code changes
     names: tuple[str, ...]
 
     @property
@@ -92,12 +92,12 @@ def target_values(y: Any, name: str) -> np.ndarray:
 
 
 def is_dask(values: Any) -> bool:
-    """Whether this is a collection of dask, whose values are elsewhere; dask is not imported for the answer."""
+    """Whether this is a collection of dask; the test does not import dask."""
     return any(cls.__module__.partition(".")[0] in ("dask", "dask_expr") for cls in type(values).__mro__)
 
 
 def refuse_not_finite(counts: np.ndarray, names: Sequence[str] | None, name: str) -> None:
-    """Refuse a table by the number of missing or infinite values in each column, unless there are none."""
+    """Refuse a table if the counts of missing or infinite values in its columns are not all 0."""
     if not counts.any():
         return
     labels = names if names is not None else default_names(counts.size)
@@ -109,7 +109,7 @@ def refuse_not_finite(counts: np.ndarray, names: Sequence[str] | None, name: str
 
 
 def refuse_missing(count: int, first: int, name: str) -> NoReturn:
-    """Refuse a target by the number of its missing or infinite values and the first row that has one."""
+    """Refuse a target with `count` missing or infinite values, the first of them in row `first`."""
     raise ValueError(
         f"`{name}` has {count} missing or infinite value(s), the first in row {first}. Remove those rows or fill them "
         "in first."
@@ -127,7 +127,7 @@ def refuse_extreme(values: np.ndarray, name: str) -> None:
 
 
 def constant_columns(X: np.ndarray) -> np.ndarray:
-    """Return for each column whether it holds one value only, up to rounding."""
+    """Mark the columns whose values are equal up to rounding."""
     lowest, highest = X.min(axis=0), X.max(axis=0)
     return highest - lowest <= 4.0 * np.finfo(float).eps * np.maximum(-lowest, highest)
 
@@ -138,7 +138,7 @@ def column_sd(X: np.ndarray) -> np.ndarray:
 
 
 def default_names(n_features: int) -> tuple[str, ...]:
-    """Name columns that came without names: x1, x2, ...."""
+    """Return names for columns without names: x1, x2, ...."""
     return tuple(f"x{j + 1}" for j in range(n_features))
 
 
@@ -170,7 +170,7 @@ def _as_real_array(values: Any, name: str) -> np.ndarray:
         kind = getattr(values, "dtype", "")
         if str(kind) == "category":
             raise TypeError(f"`{name}` holds values that are not numbers but categories. Encode it as numbers first.")
-        # As objects where pandas marks missing values in its own way.
+        # Where pandas has its own mark for missing values, the values are converted as objects.
         has_marks = getattr(kind, "na_value", None) is not None
         values = values.to_numpy(dtype=object) if has_marks else values.to_numpy()
     if np.ma.isMaskedArray(values):
@@ -195,10 +195,10 @@ def _as_real_array(values: Any, name: str) -> np.ndarray:
 
 
 def _objects_to_floats(array: np.ndarray, name: str) -> np.ndarray:
-    # NAType is pandas.NA's, found without importing pandas.
+    # NAType is the type of pandas.NA; its name finds it without an import of pandas.
     filled = [np.nan if v is None or type(v).__name__ == "NAType" else v for v in array.ravel()]
     array = np.array(filled, dtype=object).reshape(array.shape)
-    # Strings that look like numbers are refused too: float("1e5") hides a column that was read as text.
+    # Strings of digits are refused too: float("1e5") would hide that a column was read as text.
     wrong = next((v for v in array.ravel() if isinstance(v, NOT_REAL)), None)
     if wrong is not None:
         raise TypeError(f"`{name}` holds values that are not real numbers, such as {wrong!r}.")
@@ -223,10 +223,10 @@ def _refuse_unreadable(values: Any, name: str) -> None:
 def read_groups(
     groups: Mapping[str, Sequence[str | int]] | None, feature_names: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
-    """Read groups of features as the units to score: the groups, and every other feature on its own.
+    """Read groups of features as units to score: the groups, and every other feature by itself.
 
-    Returned are the names of the units, in the order of the first column of each, and their columns, ascending. No
-    feature may be in two groups.
+    Return the names of the units, in the order of the first column of each, and their columns, ascending. No feature
+    may be in two groups.
 
     >>> read_groups({"place": ["lat", "lon"]}, ["lat", "age", "lon"])
     (('place', 'age'), ((0, 2), (1,)))
@@ -268,7 +268,7 @@ def feature_index(feature: Any, names: Sequence[str]) -> int | None:
 
 
 def _read_members(name: Any, members: Any, feature_names: Sequence[str], places: Mapping[str, int]) -> tuple[int, ...]:
-    """Return the columns of a group, ascending; `places` has the column of each name."""
+    """Return the columns of a group, ascending; `places` maps each name to its column."""
     if not isinstance(name, str):
         raise TypeError(f"Names of groups must be text, got {name!r}.")
     if isinstance(members, str) or not isinstance(members, Iterable):
@@ -294,8 +294,8 @@ def _read_members(name: Any, members: Any, feature_names: Sequence[str], places:
     return tuple(columns)
 
 
-def optional_library(library: str, purpose: str) -> Any:
-    """Import a library, or raise an error that says for what it is needed."""
+def import_optional(library: str, purpose: str) -> Any:
+    """Import a library, or raise an error that names its purpose."""
     try:
         return importlib.import_module(library)
     except ImportError as error:

@@ -23,7 +23,7 @@ def warn(message: str) -> None:
 
 @contextmanager
 def collect_warnings() -> Iterator[list[Any]]:
-    """Collect the package's warnings in a list, and silence all others: from another process they would be lost."""
+    """Collect the package's warnings in a list, because a worker process would lose them, and silence all others."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", GPSiftWarning)
@@ -31,5 +31,5 @@ def collect_warnings() -> Iterator[list[Any]]:
 
 
 def messages(caught: Sequence[Any]) -> list[str]:
-    """Return the text of each collected warning once."""
+    """Return the distinct texts of collected warnings, in order."""
     return list(dict.fromkeys(str(warning.message) for warning in caught))

@@ -22,7 +22,7 @@ import numpy as np
 
 from gpsift._utils.rows import row_chunks
 from gpsift._utils.text import summary_html
-from gpsift._utils.validation import optional_library
+from gpsift._utils.validation import import_optional
 from gpsift.decomposition.context import EffectContext, closed_posterior
 from gpsift.decomposition.margins import Margin, Margins
 from gpsift.decomposition.monte_carlo import sampled_shapley_values
@@ -157,7 +157,7 @@ class Attribution(FunctionRecord, Serializable):
 
     def to_shap(self) -> Any:
         """The values as shap's Explanation, for all of its plots: ``shap.plots.waterfall(found.to_shap()[0])``."""
-        shap = optional_library("shap", "Explanations")
+        shap = import_optional("shap", "Explanations")
         return shap.Explanation(
             values=self.values.copy(),
             base_values=np.full(len(self.values), self.average),

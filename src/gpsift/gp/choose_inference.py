@@ -104,7 +104,7 @@ def dense_engine(inference: str, likelihood: Likelihood, rows: Rows) -> Inferenc
         if not likelihood.has_closed_form:
             raise ValueError(f'Exact inference needs Gaussian noise, not {name}; use "auto".')
         return ExactInference(rows.X, rows.y)
-    y, size = rows.observed()
+    y, size = rows.targets_and_sizes()
     if likelihood.n_latent > 1:
         if inference == "ep":
             raise ValueError('Several classes are inferred by Laplace\'s method only; use "auto" or "laplace".')

@@ -34,7 +34,7 @@ from gpsift.gp.hyperparameters import Estimate, Problem
 from gpsift.gp.inference.base import InferenceResult
 from gpsift.gp.quality import SampledQuality, StreamingLeaveOneOut, without_inputs
 from gpsift.gp.sparse import Sparse
-from gpsift.likelihoods import Likelihood, given_size, read_size
+from gpsift.likelihoods import Likelihood, read_size, select_size
 from gpsift.reference import dask as cluster
 from gpsift.reference.affine import Affine
 from gpsift.reference.inputs import Inputs
@@ -197,7 +197,7 @@ class ClusterData(TrainingData):
 
     @classmethod
     def read(cls, X: Any, y: Any, likelihood: Likelihood, *, noise_var: Any, device: str | None, **sizes: Any) -> Self:
-        size = given_size(likelihood, **sizes)
+        size = select_size(likelihood, **sizes)
         source = cluster.read_collections(X, y, noise_var, size, size_name=likelihood.size_name or "size")
         has = {"has_noise": noise_var is not None, "has_sizes": size is not None}
         return cls(source, likelihood, **has, device=device)

@@ -77,7 +77,7 @@ class DrawnGP(TextRepr, Serializable, Ensemble):
 
     def to_stored(self) -> Self:
         """Return this model with its trace as plain arrays."""
-        return self if self.trace is None else replace(self, trace=Trace.of(self.trace))
+        return self if self.trace is None else replace(self, trace=Trace.from_arviz(self.trace))
 
     def from_stored(self) -> Self:
         """Return this model with its trace as ArviZ's InferenceData, or without it where ArviZ is missing."""

@@ -219,11 +219,11 @@ def overfit_check(quality: Quality, noise_share: float) -> Missed | None:
 
 def model_without_inputs(y: np.ndarray, size: np.ndarray, likelihood: Likelihood) -> WithoutInputs:
     """The likelihood's parameters and the one latent value that fit all observations best."""
-    known = likelihood.level_fit(y, size)
+    known = likelihood.fit_without_inputs(y, size)
     if known is not None:
         return known
     rows = Rows(y[:, None], y, None, size)
-    return best_level(likelihood, likelihood.level_start(y, size), lambda sums: sums(rows))
+    return best_level(likelihood, likelihood.first_latent_value(y, size), lambda sums: sums(rows))
 
 
 def best_level(
@@ -253,7 +253,7 @@ class LevelSums(Totals):
 
 def level_sums(likelihood: Likelihood, level: float, rows: Rows) -> LevelSums:
     """Return the log density of rows that share a latent value, with its gradient."""
-    y, size = rows.observed()
+    y, size = rows.targets_and_sizes()
     f = np.full(y.shape, level)
     slopes = [likelihood.derivatives(y, f, size).first]
     slopes += [each.log_density for each in likelihood.log_param_derivatives(y, f, size)]
@@ -318,7 +318,7 @@ class StreamingLeaveOneOut:
 
     def observed(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         """Targets in the user's units, and sizes."""
-        y, size = rows.observed()
+        y, size = rows.targets_and_sizes()
         return self.scaling.y_center + self.scaling.y_scale * y, size
 
     def sums(self, rows: Rows) -> LeaveOneOutSums:
@@ -356,5 +356,5 @@ def without_inputs(
     """Return the model without inputs for targets with these moments; it is searched over all rows where needed."""
     if likelihood.has_closed_form:
         return likelihood.with_noise_var(sd**2), mean
-    level = likelihood.level_start(*source.sample(KEPT_ROWS, seed).observed())
+    level = likelihood.first_latent_value(*source.sample(KEPT_ROWS, seed).targets_and_sizes())
     return best_level(likelihood, level, source.map_reduce)

@@ -37,7 +37,7 @@ def condition_on(model: FittedModel, X: np.ndarray, y: np.ndarray, size: np.ndar
 
     Inference is dense. Where the noise of each row was given, the other rows have its mean.
     """
-    likelihood = model.likelihood.of_new_rows
+    likelihood = model.likelihood.for_new_rows
     inference = likelihood.default_inference if model.inferred.is_sparse else model.inference
     inputs = like(model.posterior.Z, model.scaling.inputs(X))
     engine = dense_engine(inference, likelihood, _dense_rows(likelihood, inputs, model.scaling.target(y), size))

@@ -1,8 +1,8 @@
-"""Models and answers in files: `save` writes one, `load` gives back an object of the same class.
+"""Models and answers in files: `save` writes an object, `load` returns an object of the same class.
 
-A file is a ZIP archive of a text, ``meta.json``, and of arrays in NumPy's own format (`archive.py`). The text holds
-data, never code: values (`coding.py`) and objects of the classes that `serializable.py` lists, no others. `trace.py`
-keeps the draws of a sampler, ArviZ's InferenceData, as plain records. Read `files.py` first.
+A file is a ZIP archive of a text, ``meta.json``, and of arrays in NumPy's format (`archive.py`). The text holds data,
+never code: values (`coding.py`) and objects of the classes that `serializable.py` lists. `trace.py` converts the draws
+of a sampler, ArviZ's InferenceData, to dataclasses that can be stored. Read `files.py` first.
 """
 
 import lazy_loader

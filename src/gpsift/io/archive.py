@@ -1,4 +1,4 @@
-"""The archive of a saved file: a ZIP of one text, ``meta.json``, and arrays, ``arrays/0.npy``, ``arrays/1.npy``, ....
+"""Read and write the ZIP archive of a saved object: ``meta.json``, and arrays ``arrays/0.npy``, ``arrays/1.npy``, ....
 
 Members are stored, not compressed. No member can then be larger than the file that holds it, so the memory that reading
 takes is bounded by the size of the file. Nothing is ever unpacked to the disk.
@@ -35,7 +35,7 @@ class UnreadableFile(ValueError):
 
 
 class CorruptFile(Exception):
-    """A fault of a file, in words; `open_archive` adds the name of the file and the remedy."""
+    """A fault of a file; `open_archive` adds the name of the file and the remedy to its message."""
 
 
 def is_storable(dtype: np.dtype) -> bool:
@@ -44,7 +44,7 @@ def is_storable(dtype: np.dtype) -> bool:
 
 
 def write_archive(path: str | os.PathLike[str], meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-    """Write an archive, all of it or nothing: it gets its name when it is complete."""
+    """Write an archive to a temporary file, which gets its name when it is complete."""
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(f"{target} is a folder. Give the name of a file, such as model.gpsift.")
@@ -54,7 +54,7 @@ def write_archive(path: str | os.PathLike[str], meta: Mapping[str, Any], arrays:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
             archive.writestr(zipfile.ZipInfo(META), json.dumps(meta, allow_nan=False, indent=1))
             for name, array in arrays.items():
-                # A ZipInfo has a fixed date: the same object gives the same bytes.
+                # A ZipInfo has a fixed date, so that the same object gives the same bytes.
                 with archive.open(zipfile.ZipInfo(name), "w", force_zip64=True) as member:
                     np.lib.format.write_array(member, array, version=NPY_VERSION, allow_pickle=False)
         file.flush()
@@ -99,7 +99,7 @@ class Archive:
     def _bytes(self, name: str) -> bytes:
         if name not in self._members:
             raise CorruptFile(f"it lacks the member {name}")
-        # zipfile raises these errors on members whose headers were tampered with.
+        # zipfile raises these errors where the header of a member is damaged.
         damage = (zipfile.BadZipFile, EOFError, OSError, ValueError, OverflowError, NotImplementedError, RuntimeError)
         try:
             return self._archive.read(self._members[name])
@@ -115,7 +115,7 @@ def open_archive(path: str | os.PathLike[str]) -> Iterator[Archive]:
         try:
             try:
                 archive = zipfile.ZipFile(file)
-            except Exception as error:  # zipfile raises many kinds where the directory was tampered with
+            except Exception as error:  # zipfile raises many kinds of errors where the directory is damaged
                 raise CorruptFile(f"it is not a ZIP archive, or it was cut off ({error})") from error
             with archive:
                 yield Archive(archive, n_bytes)
@@ -134,7 +134,7 @@ def _check_header(name: str, data: bytes) -> None:
         if version != NPY_VERSION:
             raise ValueError(f"version {version} of NumPy's format, where {NPY_VERSION} is expected")
         shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
-    except Exception as error:  # the header is a Python literal, and there are many ways to be none
+    except Exception as error:  # the header is a Python literal, and NumPy raises many kinds of errors
         raise CorruptFile(f"the array {name} has no header that NumPy reads ({error})") from error
     if not is_storable(dtype):
         raise CorruptFile(f"the array {name} has the type {dtype}; numbers, truth values and text are expected")

@@ -1,6 +1,6 @@
 """Save a model or an answer to a file, and load it again.
 
-The first object in the file's text is one without references to others, the last is the saved one (`coding.py`).
+The text of a file lists objects, each after those that it refers to; the last one is the saved object (`coding.py`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def save(thing: Any, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     thing : FittedGP, DrawnGP, Ranking, Path, Stability, Suggestion, Projection, ...
-        A model, an answer, or what they consist of.
+        A model, an answer, or a part of one.
     path : str or path
         By convention ``*.gpsift``.
 
@@ -85,8 +85,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         meta = archive.meta()
         _check_format(meta, path)
         decoder = Decoder(archive.array)
-        made = [decoder.add(record) for record in meta["objects"]]
-        thing = made[-1]
+        thing = [decoder.add(record) for record in meta["objects"]][-1]
         if stored_name(type(thing)) != meta["kind"]:
             raise CorruptFile(f"it announces a {meta['kind']} and holds a {stored_name(type(thing))}")
     return thing.from_stored() if isinstance(thing, Serializable) else thing

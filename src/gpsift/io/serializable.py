@@ -1,8 +1,8 @@
-"""Classes whose objects files may hold: their base class, and the table of their names in files.
+"""The classes whose objects can be stored: a base class with `save`, and the table of their names in files.
 
-Nothing else is ever made from a file. A class is imported when a file names it, and not before. Names belong to the
-file format: a class that moves or is renamed keeps its name in the table. A class may get a new field if that has a
-default, which older files then take, and may lose one (`REMOVED_FIELDS`).
+Objects of no other class are made from a file. A class is imported when a file names it. Names belong to the file
+format: a class that moves or is renamed keeps its name in the table. A class may get a new field with a default, which
+objects in older files then have, and may lose a field (`REMOVED_FIELDS`).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ TRANSIENT = {"stored": False}
 
 
 def transient_field() -> Any:
-    """Return a dataclass field that is not stored: None by default, after loading, and in another process."""
+    """Return a dataclass field that is not stored: its value is None after loading and in another process."""
     return field(default=None, repr=False, metadata=TRANSIENT)
 
 
 def stored_fields(record: Any) -> list[Field[Any]]:
-    """Return the fields of a record, or of its class, that a file keeps."""
+    """Return the fields of a dataclass, or of its object, that are stored."""
     return [each for each in fields(record) if each.metadata.get("stored", True)]
 
 
@@ -43,7 +43,7 @@ class Serializable:
         save(self, path)
 
     def to_stored(self) -> Self:
-        """Return this object in the form that a file keeps, without objects of other libraries."""
+        """Return this object in the form that is stored, without objects of other libraries."""
         return self
 
     def from_stored(self) -> Self:
@@ -51,8 +51,7 @@ class Serializable:
         return self
 
 
-# Module of the package -> names of its classes in files. One explicit table: a file
-# can make nothing else. The part of a name before a dot is the kind of a class.
+# Module of the package -> names of its classes in files. The part of a name before a dot is the kind of a class.
 _NAMES = {
     "gp.model": "GP",
     "gp.fitted": "FittedGP Prediction",
@@ -102,7 +101,7 @@ _NAMES = {
     "likelihoods.mixture": "family.LatentMixture",
     "likelihoods.distributions.base": "family.Pool",
 }
-# The present names of classes that files know by an older one, or by a shorter one.
+# The present names of classes that have another name in files.
 _PRESENT_NAMES = {
     "CoupledPosterior": "SoftmaxPosterior",
     "Inferred": "InferenceResult",
@@ -117,7 +116,7 @@ CLASSES: Mapping[str, str] = {
     for name in names.split()
 }
 _STORED_NAMES: Mapping[str, str] = {place: name for name, place in CLASSES.items()}
-# Fields that a class has lost, each with the value that can be left out without a loss: for some, any value.
+# Fields that a class has lost, each with the only value that may be dropped, or `ANY`.
 ANY = object()
 REMOVED_FIELDS: Mapping[str, Mapping[str, Any]] = {
     "inference.Sparse": {"power": 0.0, "nearest": None},
@@ -127,16 +126,16 @@ REMOVED_FIELDS: Mapping[str, Mapping[str, Any]] = {
     "FittedMulticlass": {"other": None, "posterior": ANY},
     "Ranking": {"other_way": None},
 }
-# Classes that are no more. Their objects in older files are read as None.
-GONE_CLASSES = frozenset({"OtherWay", "OtherScores"})
+# Classes that were removed. Their objects in older files are read as None.
+REMOVED_CLASSES = frozenset({"OtherWay", "OtherScores"})
 
 
-def registered_class(name: str) -> type:
-    """Return the class that files call `name`; raise KeyError for any other name."""
+def import_class(name: str) -> type:
+    """Import the class with this name in files; raise KeyError for any other name."""
     module, _, qualname = CLASSES[name].partition(":")
     return getattr(importlib.import_module(module), qualname)
 
 
 def stored_name(cls: type) -> str | None:
-    """Return the name that files have for a class, or None if objects of the class cannot be stored."""
+    """Return the name of a class in files, or None if its objects cannot be stored."""
     return _STORED_NAMES.get(f"{cls.__module__}:{cls.__qualname__}")

@@ -1,4 +1,4 @@
-"""Plain records of the draws of a sampler, which ArviZ keeps as InferenceData: groups of variables with named axes."""
+"""Dataclasses that hold the content of ArviZ's InferenceData: groups of variables with named axes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Variable:
     attrs: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, variable: Any) -> Self:
+    def from_xarray(cls, variable: Any) -> Self:
         """Read an xarray Variable or DataArray."""
         values = np.asarray(variable.values)
-        # Labels are Python's strings in an array of objects, which files may not hold.
+        # Labels are strings in an array of objects, which cannot be stored.
         is_labels = values.dtype.hasobject and values.ndim == 1
         dims = tuple(map(str, variable.dims))
         return cls(dims, tuple(map(str, values)) if is_labels else values, dict(variable.attrs))
@@ -41,11 +41,11 @@ class Group:
     attrs: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, dataset: Any) -> Self:
+    def from_xarray(cls, dataset: Any) -> Self:
         """Read an xarray Dataset."""
         return cls(
-            {str(name): Variable.of(each) for name, each in dataset.coords.items()},
-            {str(name): Variable.of(each) for name, each in dataset.data_vars.items()},
+            {str(name): Variable.from_xarray(each) for name, each in dataset.coords.items()},
+            {str(name): Variable.from_xarray(each) for name, each in dataset.data_vars.items()},
             dict(dataset.attrs),
         )
 
@@ -66,16 +66,16 @@ class Trace:
     attrs: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, inference_data: Any) -> Self:
+    def from_arviz(cls, inference_data: Any) -> Self:
         """Read ArviZ's InferenceData."""
-        groups = {name: Group.of(inference_data[name]) for name in inference_data.groups()}
+        groups = {name: Group.from_xarray(inference_data[name]) for name in inference_data.groups()}
         return cls(groups, dict(inference_data.attrs))
 
     def to_arviz(self) -> Any:
         """Return the draws as ArviZ's InferenceData, or None where ArviZ is not installed."""
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # ArviZ warns about its own future
+                warnings.simplefilter("ignore")  # ArviZ warns of its coming versions
                 import arviz
         except ImportError:
             return None

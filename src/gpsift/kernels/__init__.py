@@ -1,9 +1,9 @@
-"""Covariance functions: hyperparameters in, values and derivatives out.
+"""Covariance functions, with their derivatives with respect to inputs and hyperparameters.
 
 A `Kernel` is an immutable set of hyperparameters. ``kernel.between(X, Z)`` evaluates it between two sets of points and
 returns `Pairs`: the matrix ``K`` and every derivative that the package needs, contracted so that no n x n x p array
-is ever built. Read `base.py` first (the contract), then `radial.py` (the one implementation behind the
-squared exponential, Matern and rational quadratic kernels of `profiles.py`).
+is ever built. Read `base.py` first (the interface), then `radial.py`, which implements the squared exponential, Matérn
+and rational quadratic kernels except for the functions of distance in `profiles.py`.
 """
 
 from gpsift.kernels.base import Kernel, Pairs, Sum

@@ -21,8 +21,8 @@ from gpsift.kernels.products import ProductTerm
 class Pairs(ABC):
     """A kernel evaluated between the rows of X (n, p) and of Z (m, p).
 
-    Derivatives with respect to x come contracted with coefficients C: a vector (m,), the same for every row of X, or a
-    matrix (n, m). That is all a Gaussian process needs, and it costs one matrix product for all features.
+    Derivatives with respect to x are contracted with coefficients C: a vector (m,), the same for every row of X, or a
+    matrix (n, m). A Gaussian process needs no more, and the cost is one matrix product for all features.
     """
 
     K: Array
@@ -34,34 +34,34 @@ class Pairs(ABC):
 
     @abstractmethod
     def log_gradient(self, G: Array) -> np.ndarray:
-        """sum_ik G_ik dK_ik / d log(parameter), one number for each hyperparameter."""
+        """Return sum_ik G_ik dK_ik / d log(parameter), one number for each hyperparameter."""
 
     @abstractmethod
     def input_gradient(self, C: Array) -> Array:
-        """sum_k C_ik dk(x_i, z_k) / dx_ij, an (n, p) array."""
+        """Return sum_k C_ik dk(x_i, z_k) / dx_ij, an (n, p) array."""
 
     @abstractmethod
     def input_jacobian(self, j: int) -> Array:
-        """dk(x_i, z_k) / dx_ij for one feature j, an (n, m) array."""
+        """Return dk(x_i, z_k) / dx_ij for one feature j, an (n, m) array."""
 
     @abstractmethod
     def input_hessian(self, C: Array) -> Array:
-        """sum_k C_ik d2k(x_i, z_k) / dx_ij dx_il, an (n, p, p) array."""
+        """Return sum_k C_ik d2k(x_i, z_k) / dx_ij dx_il, an (n, p, p) array."""
 
     @abstractmethod
     def step(self, j: int, delta: float) -> Array:
-        """k(x_i + delta e_j, z_k) - k(x_i, z_k), an (n, m) array, without subtracting two kernel values."""
+        """Return k(x_i + delta e_j, z_k) - k(x_i, z_k), an (n, m) array, without subtracting two kernel values."""
 
     @abstractmethod
     def section(self, w: Array, j: int, base: Array, offset: Array) -> Array:
-        """sum_k w_k k(x_i, z_k) with feature j of x_i set to base_i + offset_q, an (n, q) array."""
+        """Return sum_k w_k k(x_i, z_k) with feature j of x_i set to base_i + offset_q, an (n, q) array."""
 
 
 @dataclass(frozen=True)
 class Kernel(Parameterized, ABC):
     """A covariance function, whose hyperparameters are positive.
 
-    A kernel with the same prior variance everywhere inherits `Stationary`, which has all about its diagonal.
+    A kernel with the same prior variance everywhere inherits `Stationary`, which defines the methods `diag...`.
     """
 
     TITLE: ClassVar[str]
@@ -76,14 +76,14 @@ class Kernel(Parameterized, ABC):
         return replace(self, **{name: values[name] for name in self.values if name in values})
 
     def param_labels(self, names: Sequence[str]) -> list[tuple[str, str | None]]:
-        """Return (kind, feature) of each entry of `log_params`; the feature is None where it belongs to none."""
+        """Return (name, feature) of each entry of `log_params`; the feature is None for a shared hyperparameter."""
         labels: list[tuple[str, str | None]] = []
         for name, value in self.values.items():
             labels.extend((name, feature) for feature in (names if np.ndim(value) else (None,)))
         return labels
 
     def for_features(self, n_features: int) -> Self:
-        """Return the kernel for this number of features: unset values filled in, given ones checked."""
+        """Return the kernel for this number of features, with checked values and defaults for the missing ones."""
         values = {name: np.asarray(own, dtype=float) for name, own in self.values.items()}
         for name, value in values.items():
             if not np.all(np.isfinite(value) & (value > 0)):
@@ -96,61 +96,61 @@ class Kernel(Parameterized, ABC):
         return replace(self, **{name: value if value.ndim else float(value) for name, value in values.items()})
 
     def for_columns(self, columns: Sequence[int]) -> Self:
-        """Return the kernel for some of the features, with their values where each feature has its own."""
+        """Return the kernel of some features only, with their entries of hyperparameters that each feature has."""
         per_feature = {name: np.asarray(value)[list(columns)] for name, value in self.values.items() if np.ndim(value)}
         return replace(self, **per_feature)
 
     @property
     def parts(self) -> tuple[Kernel, ...]:
-        """The terms of which the kernel is a sum."""
+        """The terms whose sum is the kernel."""
         return (self,)
 
     @property
     def lengthscales(self) -> list[np.ndarray]:
-        """One vector of length-scales for every radial term."""
+        """One vector of length-scales for each radial term."""
         return []
 
     @property
     def switches_features(self) -> bool:
-        """Whether every feature has values of its own, by which it can be switched off alone."""
+        """Whether each feature has its own hyperparameters, so that one feature can be switched off."""
         return True
 
     @property
-    def shares_sections(self) -> bool:
-        """Whether `Pairs.section` takes little longer for all values of a feature than for one."""
+    def has_fast_sections(self) -> bool:
+        """Whether `Pairs.section` takes little longer for many offsets than for one."""
         return False
 
     def product_terms(self, n_features: int) -> tuple[ProductTerm, ...] | None:
-        """Return the products over features whose sum, beside linear terms, the kernel is; None without them."""
+        """Return products over features whose sum is the kernel without its linear terms, or None if none are known."""
         return None
 
     def slope_vars(self, n_features: int) -> np.ndarray:
-        """Return prior variances of the slopes of linear terms, (p,)."""
+        """Return the prior variance of the slope of each feature in linear terms, (p,)."""
         return np.zeros(n_features)
 
     @abstractmethod
     def between(self, X: Array, Z: Array) -> Pairs:
-        """Evaluate the kernel between two sets of points. Passing one array twice marks them as identical."""
+        """Evaluate the kernel between two sets of points; pass one array twice if they are identical."""
 
     @abstractmethod
     def diag(self, X: Array) -> Array:
-        """k(x_i, x_i)."""
+        """Return k(x_i, x_i)."""
 
     @abstractmethod
     def diag_log_gradient(self, X: Array, g: Array) -> np.ndarray:
-        """sum_i g_i dk(x_i, x_i) / d log(parameter), one number for each hyperparameter."""
+        """Return sum_i g_i dk(x_i, x_i) / d log(parameter), one number for each hyperparameter."""
 
     @abstractmethod
     def diag_gradient(self, X: Array) -> Array:
-        """d k(x_i, x_i) / dx_ij, an (n, p) array."""
+        """Return d k(x_i, x_i) / dx_ij, an (n, p) array."""
 
     @abstractmethod
     def diag_hessian(self, X: Array) -> Array:
-        """d2 k(x_i, x_i) / dx_ij dx_il, an (n, p, p) array."""
+        """Return d2 k(x_i, x_i) / dx_ij dx_il, an (n, p, p) array."""
 
     @abstractmethod
     def diag_step(self, X: Array, j: int, delta: float) -> Array:
-        """k(x_i + delta e_j, x_i + delta e_j) - k(x_i, x_i)."""
+        """Return k(x_i + delta e_j, x_i + delta e_j) - k(x_i, x_i)."""
 
     def __add__(self, other: Kernel) -> Sum:
         return Sum((self, other)) if isinstance(other, Kernel) else NotImplemented
@@ -183,7 +183,7 @@ class Stationary(Kernel, ABC):
 
 @dataclass(frozen=True)
 class Sum(Kernel):
-    """k_1 + k_2 + ...; written ``k_1 + k_2``."""
+    """The sum of kernels, written ``k_1 + k_2``."""
 
     terms: tuple[Kernel, ...]
 
@@ -235,8 +235,8 @@ class Sum(Kernel):
         return all(term.switches_features for term in self.terms)
 
     @property
-    def shares_sections(self) -> bool:
-        return all(term.shares_sections for term in self.terms)
+    def has_fast_sections(self) -> bool:
+        return all(term.has_fast_sections for term in self.terms)
 
     def product_terms(self, n_features: int) -> tuple[ProductTerm, ...] | None:
         parts = [term.product_terms(n_features) for term in self.terms]
@@ -266,7 +266,7 @@ class Sum(Kernel):
 
 
 class SumPairs(Pairs):
-    """Every derivative of a sum is the sum of the derivatives."""
+    """A sum of kernels between two sets of points; each derivative is the sum of the derivatives."""
 
     def __init__(self, parts: Sequence[Pairs]):
         self.parts = parts

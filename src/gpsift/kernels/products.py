@@ -1,21 +1,21 @@
-r"""Kernels as sums of products of functions of one feature each.
+r"""Kernels as sums of products over features, each factor a function of one feature.
 
 A squared exponential is a product over the features, and averages of a product over independent features are products
-of averages. A constant is a product of ones. Matern kernels and the rational quadratic are averages of squared
+of averages. A constant is a product of ones. Matérn kernels and the rational quadratic are averages of squared
 exponentials whose squared length-scales, or their inverses, follow a gamma distribution,
 
 .. math::
     k_\nu(s) = \mathrm{E} \exp(-\nu s / (2 g)), \quad g \sim \mathrm{Gamma}(\nu, 1) , \qquad
     (1 + s / (2 \alpha))^{-\alpha} = \mathrm{E} \exp(-g s / (2 \alpha)), \quad g \sim \mathrm{Gamma}(\alpha, 1) ,
 
-and so sums of some of them. Nodes are even in log g, where the trapezoidal rule converges geometrically; those of
-Gauss-Laguerre are wrong by 1e-3, since the first of these functions is not smooth at g = 0.
+and a quadrature rule turns each average into a sum. Nodes are even in log g, where the trapezoidal rule converges
+geometrically; Gauss-Laguerre rules err by 1e-3, since the first integrand is not smooth at g = 0.
 
-Of these nodes few are needed. With weights w_i and squared length-scales t_i, sum_i w_i exp(-s / (2 t_i)) is the square
-of the vector v(s) = (w_i^1/2 exp(-s / (4 t_i))). Where v(s) is near a space of dimension r for all s, the sum is near
-one of r terms: with V a basis of that space and V^T diag(log t) V = Q diag(log t') Q^T, its squared length-scales are
-t', and its weights the squares of Q^T V^T v(0). Polynomials in log t as that space would give Gauss quadrature, which
-needs twice as many terms.
+A shorter sum is as accurate. With weights w_i and squared length-scales t_i, sum_i w_i exp(-s / (2 t_i)) is |v(s)|^2,
+v(s) the vector of w_i^1/2 exp(-s / (4 t_i)). If v(s) is near a space of dimension r for all s, the sum is near a sum of
+r terms: with V a basis of that space and V^T diag(log t) V = Q diag(log t') Q^T, its squared length-scales are t', and
+its weights the squares of Q^T V^T v(0). With polynomials in log t as the space this is Gauss quadrature, which needs
+twice as many terms.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ import numpy as np
 
 from gpsift._utils.quadrature import gamma_nodes
 
-# Nodes of a mixture; squared exponentials in its place, at most; how far their sum should be from it for a variance
-# of 1, and how far it may be.
+# Nodes of the quadrature rule, and the largest number of terms of the shorter sum.
 N_NODES = 128
 N_MIXED = 32
+# The error of the shorter sum at a variance of 1 that is enough, and the largest that is accepted.
 WANTED_ERROR = 3e-8
 LARGEST_ERROR = 1e-5
-# Squared distances at which they are compared, in length-scales.
+# Squared distances at which the two sums are compared, in length-scales.
 COMPARED = np.concatenate([[0.0], np.logspace(-5, 6, 160)])
 
 
 @dataclass(frozen=True, eq=False)
 class ProductTerm:
-    """variance prod_j exp(-((x_j - z_j) / lengthscale_j)^2 / 2); an infinite length-scale takes its feature out."""
+    """The kernel variance prod_j exp(-((x_j - z_j) / lengthscale_j)^2 / 2), constant along infinite length-scales."""
 
     variance: float
     lengthscale: np.ndarray  # (p,)
@@ -58,13 +58,13 @@ class ProductTerm:
         return total
 
     def excess(self, columns: Sequence[int], X: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        """Return the factors of some features together, less 1, which keeps digits for long length-scales."""
+        """Return the product of the factors of some features, minus 1, to full precision for long length-scales."""
         distance = self.squared_distance(columns, X, Z)
         distance *= -0.5
         return np.expm1(distance, out=distance)
 
 
-def fewer_terms(times: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+def reduce_mixture(times: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """Approximate a mixture by as few squared exponentials as possible; None where too many would be needed."""
 
     def total(times: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -88,10 +88,10 @@ def fewer_terms(times: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.
 def matern_mixture(order: float) -> tuple[np.ndarray, np.ndarray] | None:
     """Return multiples of the squared length-scale, and weights, of squared exponentials that make a Matérn kernel."""
     nodes = gamma_nodes(order, N_NODES, LARGEST_ERROR)
-    return nodes and fewer_terms(nodes[0] / order, nodes[1])
+    return nodes and reduce_mixture(nodes[0] / order, nodes[1])
 
 
 def rational_quadratic_mixture(shape: float) -> tuple[np.ndarray, np.ndarray] | None:
     """Return multiples and weights of squared exponentials that make a rational quadratic kernel."""
     nodes = gamma_nodes(shape, N_NODES, LARGEST_ERROR)
-    return nodes and fewer_terms(shape / nodes[0], nodes[1])
+    return nodes and reduce_mixture(shape / nodes[0], nodes[1])

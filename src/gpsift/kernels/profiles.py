@@ -1,4 +1,4 @@
-"""The radial profiles: squared exponential, Matern 3/2 and 5/2, rational quadratic."""
+"""Radial kernels: squared exponential, Matérn 3/2 and 5/2, rational quadratic."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from gpsift._utils.priors import InverseGamma
 from gpsift.kernels.products import matern_mixture, rational_quadratic_mixture
 from gpsift.kernels.radial import Radial, RadialPairs
 
-# Beyond this many Chebyshev terms, or one for this many rows, the expansion of the moved sums costs more than the
-# exponentials it saves.
+# With more Chebyshev terms than this, or more than one for this many rows, the expansion in `moved_sum` costs more than
+# the exponentials that it replaces.
 MAX_TERMS = 40
 ROWS_PER_TERM = 10
 # exp(+-LARGEST_EXPONENT) and its products with kernel values stay far from overflow.
@@ -30,12 +30,12 @@ class SquaredExponential(Radial):
     TITLE: ClassVar[str] = "squared exponential"
 
     @property
-    def shares_sections(self) -> bool:
+    def has_fast_sections(self) -> bool:
         return True
 
     def value(self, s: Array) -> Array:
         K = -0.5 * s
-        if isinstance(K, np.ndarray):  # in place: a new matrix costs as much as a pass over it
+        if isinstance(K, np.ndarray):  # in place, because a new matrix costs as much as the multiplication
             np.exp(K, out=K)
             K *= self.signal_var
             return K
@@ -56,7 +56,7 @@ class SquaredExponential(Radial):
 
     def moved_sum(self, pairs: RadialPairs, w: Array, j: int, start: Array, offset: Array) -> Array:
         # With the move tau = start + offset, exp(-(x + tau - z)^2 / 2) is exp(-(x - z)^2 / 2) exp(-tau (x + tau / 2))
-        # exp(tau z): the kernel matrix K serves for every tau.
+        # exp(tau z): one kernel matrix K is enough for every tau.
         xp, x, z = pairs.xp, pairs.X[:, j], pairs.Z[:, j]
         tau = start[:, None] + offset
         reach, rate = float(xp.max(xp.abs(tau))), float(xp.max(xp.abs(z)))
@@ -73,7 +73,7 @@ class SquaredExponential(Radial):
 
 
 def expanded_exponential_sums(K: Array, w: Array, z: Array, tau: Array, reach: float, n_terms: int) -> Array:
-    """sum_k K_ik w_k exp(z_k tau_iq), an (n, q) array, for abs(tau) <= reach.
+    """Return sum_k K_ik w_k exp(z_k tau_iq), an (n, q) array, for abs(tau) <= reach.
 
     As a function of tau the sum is a mixture of exponentials with rates z_k, so its Chebyshev expansion over
     [-reach, reach] converges faster than geometrically: one product of K with a few columns replaces n^2 exponentials.
@@ -83,13 +83,13 @@ def expanded_exponential_sums(K: Array, w: Array, z: Array, tau: Array, reach: f
     to_coefficients = np.cos(np.outer(angle, np.arange(n_terms))) * (2.0 / n_terms)
     to_coefficients[:, 0] *= 0.5
     at_nodes = xp.exp(z[:, None] * like(z, reach * np.cos(angle)))
-    coefficients = like(z, to_coefficients.T) @ (w * at_nodes.T) @ K.T  # (term, point): rows are added up below
+    coefficients = like(z, to_coefficients.T) @ (w * at_nodes.T) @ K.T  # (term, point)
     t = tau.T / reach if reach > 0 else tau.T
     return xp.matrix_transpose(clenshaw(coefficients, t))
 
 
 def chebyshev_terms(rate: float) -> int:
-    """Count the terms that expand exp(rate t), -1 <= t <= 1, to rounding error relative to its smallest value."""
+    """Count the Chebyshev terms that give exp(rate t), -1 <= t <= 1, to rounding error relative to its minimum."""
     # The r-th coefficient is 2 I_r(rate) <= 2 (rate / 2)^r exp(rate^2 / 4 / (r + 1)) / r!.
     tail, n_terms = 1.0, 0
     while tail > 1e-17 * math.exp(-min(rate, LARGEST_EXPONENT)) and n_terms <= MAX_TERMS:
@@ -99,16 +99,16 @@ def chebyshev_terms(rate: float) -> int:
 
 
 def clenshaw(coefficients: Array, t: Array) -> Array:
-    """sum_r coefficients_ri T_r(t_qi), T_r the Chebyshev polynomials, by Clenshaw's recurrence."""
+    """Return sum_r coefficients_ri T_r(t_qi), T_r the Chebyshev polynomials, by Clenshaw's recurrence."""
     xp = namespace(coefficients, t)
-    one_up = two_up = xp.zeros_like(t)
+    next_one = next_two = xp.zeros_like(t)
     twice = 2.0 * t
     for r in range(coefficients.shape[0] - 1, 0, -1):
-        this = twice * one_up
-        this += coefficients[r, :]
-        this -= two_up
-        one_up, two_up = this, one_up
-    return t * one_up + (coefficients[0, :] - two_up)
+        current = twice * next_one
+        current += coefficients[r, :]
+        current -= next_two
+        next_one, next_two = current, next_one
+    return t * next_one + (coefficients[0, :] - next_two)
 
 
 class Matern(Radial, ABC):
@@ -121,7 +121,7 @@ class Matern(Radial, ABC):
         return matern_mixture(self.ORDER)
 
     def root(self, s: Array) -> Array:
-        """b = sqrt(2 order s)."""
+        """Return b = sqrt(2 order s)."""
         return namespace(s).sqrt(2.0 * self.ORDER * s)
 
     def moved_roots(self, s: Array, h: Array) -> tuple[Array, Array, Array]:
@@ -147,7 +147,7 @@ class Matern32(Matern):
         return -1.5 * self.signal_var * namespace(s).exp(-self.root(s))
 
     def curvature(self, s: Array, K: Array) -> Array:
-        # k'' grows like s^-1/2, but k'' u_j u_m goes to 0 with s.
+        # As s goes to 0, k'' grows like s^-1/2, but k'' u_j u_m goes to 0.
         xp, b = namespace(s), self.root(s)
         apart = s > 0.0
         return xp.where(apart, 2.25 * self.signal_var * xp.exp(-b) / xp.where(apart, b, xp.ones_like(b)), 0.0 * b)
@@ -155,7 +155,7 @@ class Matern32(Matern):
     def difference(self, s: Array, h: Array, K: Array) -> Array:
         b, b_moved, t = self.moved_roots(s, h)
         xp = namespace(s)
-        # (1 + b + t) exp(-t) - (1 + b), ordered so that nothing of first order cancels.
+        # The factor is (1 + b + t) exp(-t) - (1 + b), written so that no terms of first order cancel.
         return self.signal_var * xp.exp(-b) * (exponential_excess(t) + b_moved * xp.expm1(-t))
 
 
@@ -189,12 +189,12 @@ SHAPE = Parameter("shape", limits=(1e-3, 1e30), prior=InverseGamma(2.0, 2.0), pr
 
 @dataclass(frozen=True)
 class RationalQuadratic(Radial):
-    """k(s) = signal_var (1 + s / (2 shape))^-shape: squared exponentials of many length-scales.
+    """k(s) = signal_var (1 + s / (2 shape))^-shape, a mixture of squared exponentials of many length-scales.
 
     Parameters
     ----------
     shape : float
-        Small values mix widely different length-scales; the squared exponential is the limit of large ones.
+        The smaller, the wider the range of length-scales. The limit of large values is the squared exponential.
     """
 
     shape: float = 1.0
@@ -227,7 +227,7 @@ class RationalQuadratic(Radial):
 
 
 def exponential_excess(t: Array) -> Array:
-    """exp(-t) - 1 + t, never negative, to full relative precision."""
+    """Return exp(-t) - 1 + t, never negative, to full relative precision."""
     xp = namespace(t)
     small = xp.abs(t) < 0.5
     near = xp.where(small, t, xp.zeros_like(t))

@@ -1,4 +1,4 @@
-r"""One implementation behind every kernel that depends on a scaled distance.
+r"""Kernels that are functions of a scaled distance.
 
 With :math:`s = \sum_j (x_j - z_j)^2 / l_j^2` and k, k', k'' the profile and its derivatives in s,
 
@@ -26,12 +26,11 @@ from gpsift._utils.priors import InverseGamma, OnLogScale
 from gpsift.kernels.base import Pairs, Stationary
 from gpsift.kernels.products import ProductTerm
 
-# Equal points are handled one by one where they are fewer than this share of all pairs.
+# Pairs of equal points are set to zero by index where they are fewer than this share of all pairs.
 FEW_PAIRS = 0.1
-
-
-# A length-scale may grow without bound: that is how the likelihood switches a feature off. The mode of its prior is 10
-# standard deviations, almost linear; as a density of the logarithm its right tail lets many features go far away.
+# An infinite length-scale switches a feature off, so it has no upper limit. At the mode of the prior, 10 standard
+# deviations of the input, functions are almost linear. The prior is a density of the logarithm, whose longer right tail
+# allows very long length-scales of many features.
 LENGTHSCALE = Parameter(
     "lengthscale",
     unit="input",
@@ -76,7 +75,7 @@ class Radial(Stationary, ABC):
     PARAMS: ClassVar[tuple[Parameter, ...]] = (LENGTHSCALE, SIGNAL_VAR)
 
     def for_features(self, n_features: int) -> Self:
-        # Standardised points in p dimensions are about sqrt(2 p) apart: a start of sqrt(p) correlates all of them.
+        # Standardised points in p dimensions are about sqrt(2 p) apart: at length-scales of sqrt(p) all are correlated.
         value = np.sqrt(n_features) if self.lengthscale is None else self.lengthscale
         if self.shared and np.ndim(value):
             raise ValueError(f"`lengthscale` has shape {np.shape(value)} but `shared=True` needs one number.")
@@ -94,7 +93,7 @@ class Radial(Stationary, ABC):
 
     @property
     def mixture(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Squared exponentials whose sum the kernel is: multiples of the squared length-scale, and weights."""
+        """Multiples of the squared length-scale, and weights, of squared exponentials whose sum is the kernel."""
         return None
 
     def product_terms(self, n_features: int) -> tuple[ProductTerm, ...] | None:
@@ -106,22 +105,22 @@ class Radial(Stationary, ABC):
 
     @abstractmethod
     def value(self, s: Array) -> Array:
-        """k(s)."""
+        """Return k(s)."""
 
     @abstractmethod
     def slope(self, s: Array, K: Array) -> Array:
-        """k'(s), given K = k(s)."""
+        """Return k'(s), given K = k(s)."""
 
     @abstractmethod
     def curvature(self, s: Array, K: Array) -> Array:
-        """k''(s), given K = k(s); it only ever multiplies u_j u_m, and is 0 where that makes the product 0."""
+        """Return k''(s), given K = k(s); 0 at s = 0 where k'' is infinite, because its product with u_j u_m is 0."""
 
     @abstractmethod
     def difference(self, s: Array, h: Array, K: Array) -> Array:
-        """k(s + h) - k(s) to full relative precision, given K = k(s)."""
+        """Return k(s + h) - k(s) to full relative precision, given K = k(s)."""
 
     def moved_sum(self, pairs: RadialPairs, w: Array, j: int, start: Array, offset: Array) -> Array:
-        """sum_k w_k k(x_i moved by start_i + offset_q along feature j, z_k), an (n, q) array; scaled coordinates."""
+        """Return sum_k w_k k(x_i + (start_i + offset_q) e_j, z_k) in scaled coordinates, an (n, q) array."""
         difference = pairs.X[:, j][:, None] - pairs.Z[:, j]
         columns = []
         for q in range(offset.shape[0]):
@@ -131,7 +130,7 @@ class Radial(Stationary, ABC):
         return pairs.xp.stack(columns, axis=1)
 
     def shape_log_gradient(self, s: Array, K: Array) -> list[Array]:
-        """dk / d log(parameter) of the hyperparameters after the length-scale and the signal variance."""
+        """Return dk / d log(parameter) of the hyperparameters after the length-scale and the signal variance."""
         return []
 
     def between(self, X: Array, Z: Array) -> Pairs:
@@ -151,21 +150,18 @@ class RadialPairs(Pairs):
     """A radial kernel between two sets of points, in coordinates centred on Z and divided by the length-scales."""
 
     def __init__(self, kernel: Radial, X: Array, Z: Array):
-        self.kernel, self.same = kernel, X is Z
+        self.kernel, is_same = kernel, X is Z
         self.inverse_lengthscale = like(X, np.broadcast_to(1.0 / np.asarray(kernel.lengthscale), (X.shape[1],)))
         self.center = namespace(X, Z).mean(Z, axis=0)
         self.Z = (Z - self.center) * self.inverse_lengthscale
-        self.X = self.Z if self.same else (X - self.center) * self.inverse_lengthscale
-        self.s = self._squared_distance()
-        self.K = kernel.value(self.s)
-
-    def _squared_distance(self) -> Array:
+        self.X = self.Z if is_same else (X - self.center) * self.inverse_lengthscale
         xp = namespace(self.X, self.Z)
         x, z = xp.sum(self.X * self.X, axis=1)[:, None], xp.sum(self.Z * self.Z, axis=1)[:, None]
-        # |x|^2 - 2 x^T z + |z|^2 as one product: it is as large as the kernel, and passes over it cost more than sums.
+        # |x|^2 - 2 x^T z + |z|^2 as one matrix product: additions to an (n, m) matrix would take longer.
         s = xp.concat([self.X, x, xp.ones_like(x)], axis=1) @ xp.concat([-2.0 * self.Z, xp.ones_like(z), z], axis=1).T
-        s = without_rounding(s, x, z)
-        return zero_diagonal(s) if self.same else s
+        s = zero_rounding_errors(s, x, z)
+        s = zero_diagonal(s) if is_same else s
+        self.s, self.K = s, kernel.value(s)
 
     @cached_property
     def slope(self) -> Array:
@@ -188,7 +184,7 @@ class RadialPairs(Pairs):
         return np.concatenate([lengthscale, [total_product(G, value) for value in values]])
 
     def _weighted_differences(self, W: Array, C: Array) -> Array:
-        """sum_k W_ik C_ik (x_ij - z_kj), or with a vector C_k; an (n, p) array in scaled coordinates."""
+        """Return sum_k W_ik C_ik (x_ij - z_kj), or with a vector C_k; an (n, p) array in scaled coordinates."""
         if C.ndim == 1:
             return self.X * (W @ C)[:, None] - W @ (C[:, None] * self.Z)
         W = W * C
@@ -224,10 +220,10 @@ class RadialPairs(Pairs):
         return self.kernel.moved_sum(self, w, j, scaled_base - self.X[:, j], offset * self.inverse_lengthscale[j])
 
 
-def without_rounding(s: Array, x: Array, z: Array) -> Array:
+def zero_rounding_errors(s: Array, x: Array, z: Array) -> Array:
     """Set squared distances to zero below the rounding error of their parts |x|^2 (n, 1) and |z|^2 (m, 1).
 
-    The slope of Matern 3/2 goes with their root.
+    The slope of a Matérn 3/2 kernel depends on their square root, which is far larger than the error.
     """
     xp = namespace(s)
     error = 8.0 * xp.finfo(s.dtype).eps
@@ -243,34 +239,34 @@ def without_rounding(s: Array, x: Array, z: Array) -> Array:
 
 
 class SwitchedOffPairs(Pairs):
-    """Pairs of points over the columns `active`, for a kernel that has a length-scale for each of `n_features`."""
+    """A radial kernel over `n_features` columns, of which only `active` have a finite length-scale."""
 
     def __init__(self, pairs: Pairs, active: Sequence[int], n_features: int):
         self.pairs, self.K = pairs, pairs.K
-        self._place = {j: k for k, j in enumerate(active)}  # of a feature among the active ones
-        spread = np.zeros((len(active), n_features))
-        spread[np.arange(len(active)), active] = 1.0
-        self._spread = like(self.K, spread)
+        self._position = {j: k for k, j in enumerate(active)}  # of a feature among the active ones
+        embedding = np.zeros((len(active), n_features))
+        embedding[np.arange(len(active)), active] = 1.0
+        self._embedding = like(self.K, embedding)
 
     def log_gradient(self, G: Array) -> np.ndarray:
-        found, n_active = self.pairs.log_gradient(G), len(self._place)
-        lengthscale = np.zeros(self._spread.shape[1])
-        lengthscale[list(self._place)] = found[:n_active]
+        found, n_active = self.pairs.log_gradient(G), len(self._position)
+        lengthscale = np.zeros(self._embedding.shape[1])
+        lengthscale[list(self._position)] = found[:n_active]
         return np.concatenate([lengthscale, found[n_active:]])
 
     def input_gradient(self, C: Array) -> Array:
-        return self.pairs.input_gradient(C) @ self._spread
+        return self.pairs.input_gradient(C) @ self._embedding
 
     def input_jacobian(self, j: int) -> Array:
-        return self.pairs.input_jacobian(self._place[j]) if j in self._place else self.xp.zeros_like(self.K)
+        return self.pairs.input_jacobian(self._position[j]) if j in self._position else self.xp.zeros_like(self.K)
 
     def input_hessian(self, C: Array) -> Array:
-        return self._spread.T @ self.pairs.input_hessian(C) @ self._spread
+        return self._embedding.T @ self.pairs.input_hessian(C) @ self._embedding
 
     def step(self, j: int, delta: float) -> Array:
-        return self.pairs.step(self._place[j], delta) if j in self._place else self.xp.zeros_like(self.K)
+        return self.pairs.step(self._position[j], delta) if j in self._position else self.xp.zeros_like(self.K)
 
     def section(self, w: Array, j: int, base: Array, offset: Array) -> Array:
-        if j in self._place:
-            return self.pairs.section(w, self._place[j], base, offset)
+        if j in self._position:
+            return self.pairs.section(w, self._position[j], base, offset)
         return (self.K @ w)[:, None] + self.xp.zeros_like(offset)

@@ -1,14 +1,15 @@
-"""How observations depend on the latent function: p(y | f), its derivatives and its parameters.
+"""Likelihoods p(y | f), with their derivatives and parameters.
 
-`base.py` is the contract, and says what a likelihood can: whether its posterior has a closed form, which inference
-suits it, what it takes beside y. The other files are the members. A likelihood does not depend on kernels or data sets.
+`base.py` has the interface and the capabilities of a likelihood: whether the posterior has a closed form, which
+inference suits it, which numbers it needs besides y. `mixture.py` averages a likelihood over the latent value,
+`parse.py` reads the choices of users, and each other file has one family. None depends on kernels or data sets.
 """
 
 from gpsift.likelihoods.base import Likelihood
 from gpsift.likelihoods.bernoulli import Binomial, Logit, Probit
 from gpsift.likelihoods.gaussian import Gaussian
 from gpsift.likelihoods.log_link import Gamma, NegativeBinomial, Poisson
-from gpsift.likelihoods.parse import LIKELIHOODS, given_size, read_likelihood, read_regression, read_size
+from gpsift.likelihoods.parse import LIKELIHOODS, read_likelihood, read_regression, read_size, select_size
 from gpsift.likelihoods.softmax import Softmax
 from gpsift.likelihoods.student_t import StudentT
 
@@ -24,8 +25,8 @@ __all__ = [
     "Probit",
     "Softmax",
     "StudentT",
-    "given_size",
     "read_likelihood",
     "read_regression",
     "read_size",
+    "select_size",
 ]

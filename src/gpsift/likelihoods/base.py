@@ -18,10 +18,10 @@ from gpsift._utils.quadrature import normal_blocks, peaked_nodes
 from gpsift.likelihoods.distributions import Distribution
 from gpsift.likelihoods.mixture import LatentMixture
 
-# exp() of a latent value, and its square, stay finite; from there Newton's method returns about one unit a step.
+# exp() of a latent value, and its square, stay finite. From so far away Newton's method returns about one unit a step.
 LARGEST_LATENT = 300.0
 MAX_NEWTON_STEPS = 400
-# Below this standard deviation the slope in t is a worse estimate of the curvature than the curvature itself.
+# Below this standard deviation E (t slope) / sd is less accurate for the average curvature than the direct average.
 SMALL_SD = 1e-3
 
 
@@ -34,7 +34,7 @@ class Derivatives(NamedTuple):
 
 
 class ParamDerivatives(NamedTuple):
-    """Derivatives with respect to the logarithm of one parameter: of log p, and of its first and second derivative."""
+    """Derivatives of log p, and of its first and second derivative in f, by the logarithm of one parameter."""
 
     log_density: np.ndarray
     first: np.ndarray
@@ -59,29 +59,29 @@ class Moments(NamedTuple):
 
 @dataclass(frozen=True)
 class Likelihood(Parameterized, ABC):
-    """p(y | f), how an observation depends on the latent value at its point.
+    """The distribution p(y | f) of an observation given the latent value at its point.
 
-    `size` belongs to each observation besides y: the number of trials of a binomial, the exposure of a Poisson
-    observation; 1 everywhere for the others. Parameters are positive and estimated on the log scale.
+    `size` is a second number of each observation: the number of trials of a binomial, the exposure of a count; 1 for
+    all others. Parameters are positive and estimated on the log scale.
 
-    Other code reads the capabilities of a likelihood from its members, never from its class.
+    Other code reads the capabilities of a likelihood from its attributes, never from its class.
     """
 
     kind: ClassVar[str]  # the name of the distribution in messages
-    target_rule: ClassVar[str]  # the rule for observations in messages, where they cannot be any number
-    size_rule: ClassVar[str] = "positive"  # the rule for sizes
+    target_rule: ClassVar[str]  # allowed observations in messages, where not every number is allowed
+    size_rule: ClassVar[str] = "positive"  # allowed sizes in messages
     standardises_target: ClassVar[bool] = False  # whether y may be shifted and scaled
     size_name: ClassVar[str | None] = None  # the name of `size` as an argument
     is_discrete: ClassVar[bool] = False
     takes_negative: ClassVar[bool] = True  # whether y may be below 0
     predicts_classes: ClassVar[bool] = False  # whether y is the code of a class
-    is_log_concave: ClassVar[bool] = True  # one mode of the latent posterior, and d2 log p / df2 <= 0
-    has_closed_form: ClassVar[bool] = False  # whether posterior and evidence have one: Gaussian noise
+    is_log_concave: ClassVar[bool] = True  # d2 log p / df2 <= 0: the latent posterior has one mode
+    has_closed_form: ClassVar[bool] = False  # of posterior and evidence: Gaussian noise only
     default_inference: ClassVar[Literal["exact", "ep", "laplace"]] = "laplace"  # for rows that fit into memory
 
     @property
     def params(self) -> tuple[str, ...]:
-        """Names of the hyperparameters that a search moves."""
+        """Names of the hyperparameters that a search estimates."""
         return tuple(self.values)
 
     @property
@@ -96,7 +96,7 @@ class Likelihood(Parameterized, ABC):
 
     @property
     def noise_var(self) -> float | np.ndarray:
-        """Variance of Gaussian noise: one for all observations, or a known one for each."""
+        """Variance of Gaussian noise: one number, or a known variance for each observation."""
         raise AttributeError(f"a {type(self).__name__} likelihood has no noise variance")
 
     @property
@@ -105,16 +105,16 @@ class Likelihood(Parameterized, ABC):
         return False
 
     def with_noise_var(self, noise_var: float | np.ndarray) -> Likelihood:
-        """Return the likelihood with this noise variance, where it has one."""
+        """Return the likelihood with this noise variance; refuse it where the likelihood has none."""
         raise ValueError(f"`noise_var` was given, but a {type(self).__name__} likelihood has no such noise.")
 
     @property
-    def of_new_rows(self) -> Likelihood:
-        """The likelihood of new observations: noise that is known for each training row becomes its mean."""
+    def for_new_rows(self) -> Likelihood:
+        """The likelihood for new rows, whose noise has the mean of the variances known for the training rows."""
         return self
 
     def for_target(self, y: np.ndarray) -> Self:
-        """Return the likelihood with what depends on the observations, such as the number of classes."""
+        """Return the likelihood with attributes set from the observations, such as the number of classes."""
         return self
 
     def __post_init__(self) -> None:
@@ -132,7 +132,7 @@ class Likelihood(Parameterized, ABC):
         return np.zeros(size.shape, dtype=bool)
 
     def check_target(self, y: np.ndarray, size: np.ndarray) -> None:
-        """Refuse observations, and sizes, that this likelihood does not allow."""
+        """Refuse observations and sizes that have no probability."""
         self.check_size(size)
         wrong = self.wrong_targets(y, size)
         if wrong.any():
@@ -169,11 +169,11 @@ class Likelihood(Parameterized, ABC):
         return np.maximum(-self.derivatives(y, f, size).second, 0.0)
 
     def log_param_derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> list[ParamDerivatives]:
-        """Return derivatives by the logarithm of each of `params`."""
+        """Return derivatives with respect to the logarithm of each of `params`."""
         return []
 
     def conditional(self, f: np.ndarray, size: np.ndarray) -> Distribution:
-        """Return the distribution of y given f; a likelihood without one overrides `conditional_...` below."""
+        """Return the distribution of y given f; a likelihood without one overrides the next three methods."""
         raise NotImplementedError(f"{type(self).__name__} says nothing of the distribution of y given f.")
 
     def conditional_moments(self, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -203,15 +203,15 @@ class Likelihood(Parameterized, ABC):
         return LatentMixture(self, mean, var, size)
 
     def training_predictive(self, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Distribution:
-        """Return the distribution of an observation at a training row, with its own noise where that is known."""
+        """Return the distribution of an observation at each training row, with the row's noise where it is known."""
         return self.predictive(mean, var, size)
 
-    def level_start(self, y: np.ndarray, size: np.ndarray) -> float:
-        """Return where to start the search for the null model, one latent value for all observations."""
+    def first_latent_value(self, y: np.ndarray, size: np.ndarray) -> float:
+        """Return a latent value for all observations, at which searches start."""
         return 0.0
 
-    def level_fit(self, y: np.ndarray, size: np.ndarray) -> tuple[Likelihood, float | np.ndarray] | None:
-        """Return the parameters and latent value of the best null model, where they have a closed form."""
+    def fit_without_inputs(self, y: np.ndarray, size: np.ndarray) -> tuple[Likelihood, float | np.ndarray] | None:
+        """Return the best likelihood and latent value of a model without inputs, or None without a closed form."""
         return None
 
     def indicators(self, y: np.ndarray) -> np.ndarray:
@@ -219,7 +219,7 @@ class Likelihood(Parameterized, ABC):
         return y
 
     def in_units(self, y_scale: float) -> Self:
-        """Return the likelihood of y times y_scale, where `standardises_target`."""
+        """Return the likelihood of y * y_scale, for likelihoods with `standardises_target`."""
         return self
 
     def tilted_moments(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Moments:
@@ -245,8 +245,8 @@ class Likelihood(Parameterized, ABC):
             slope, second, _ = self.derivatives(y[rows, None], f, size[rows, None])
             log_density[rows] = self.log_density(y[rows, None], f, size[rows, None]) @ weights
             first[rows] = slope @ weights
-            # E second = E (t slope) / sd. With the same nodes, this is exactly twice the derivative of the average of
-            # log p by the variance, and it includes curvature between nodes.
+            # E second = E (t slope) / sd. With the same nodes, the right side is exactly twice the derivative of the
+            # average of log p with respect to the variance, and it includes curvature between nodes.
             by_slope = slope @ (weights * t) / np.where(wide, sd[rows], 1.0)
             curvature[rows] = np.maximum(-np.where(wide, by_slope, second @ weights), 0.0)
         return Expected(log_density, first, curvature)
@@ -254,7 +254,7 @@ class Likelihood(Parameterized, ABC):
     def expected_param_slopes(
         self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray
     ) -> list[np.ndarray]:
-        """Average the derivatives of log p(y | f) by the logarithm of each of `params` over f ~ N(mean, var)."""
+        """Average over f ~ N(mean, var) the derivatives of log p(y | f) by the logarithm of each of `params`."""
         sd, found = np.sqrt(var), [np.empty(mean.shape) for _ in self.params]
         if not self.params:
             return found
@@ -266,7 +266,7 @@ class Likelihood(Parameterized, ABC):
         return found
 
     def peak(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Find the mode of p(y | f) N(f; mean, var) by Newton's method, and the width by the curvature there."""
+        """Find the mode of p(y | f) N(f; mean, var) by Newton's method, and the width from the curvature at it."""
         f = np.clip(mean, -LARGEST_LATENT, LARGEST_LATENT)
         low, high, sd = np.full_like(f, -LARGEST_LATENT), np.full_like(f, LARGEST_LATENT), np.sqrt(var)
         for _ in range(MAX_NEWTON_STEPS):
@@ -276,13 +276,8 @@ class Likelihood(Parameterized, ABC):
             step = np.clip(slope / (1.0 / var + np.maximum(-second, 0.0)), -5.0 * sd, 5.0 * sd)
             if np.all(np.abs(step) < 1e-6 * sd):
                 break
-            # Newton's method can alternate for ever; the peak lies between.
+            # Newton's method can alternate for ever between two values; bisect the interval that holds the peak.
             inside = (low < f + step) & (f + step < high)
             f = np.where(inside | (np.abs(step) < 1e-6 * sd), f + step, 0.5 * (low + high))
         _, second, _ = self.derivatives(y, f, size)
         return f, 1.0 / np.sqrt(1.0 / var + np.maximum(-second, 0.0))
-
-
-def no_count(y: np.ndarray) -> np.ndarray:
-    """Mark the numbers that are negative or not whole."""
-    return (y < 0) | (y != np.floor(y))

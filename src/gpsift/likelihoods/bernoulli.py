@@ -1,4 +1,4 @@
-"""Two classes, coded 0 and 1: probit and logit links; and the binomial, a number of successes among trials."""
+"""Likelihoods of two classes, coded 0 and 1, with a probit or logit link, and of the successes among some trials."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 from scipy.special import expit, gammaln, log_ndtr, ndtr
 
 from gpsift.likelihoods import distributions
-from gpsift.likelihoods.base import Derivatives, Likelihood, Moments, no_count
+from gpsift.likelihoods.base import Derivatives, Likelihood, Moments
+from gpsift.likelihoods.distributions.counts import is_count
 
 LOG_ROOT_2PI = 0.5 * np.log(2.0 * np.pi)
 # The logistic function has poles at a distance of pi: the trapezoidal rule with this step errs by exp(-2 pi^2 / 0.5).
@@ -68,8 +69,8 @@ class Probit(TwoClasses):
         sign = np.where(y > 0.5, 1.0, -1.0)
         z = sign * f
         r = inverse_mills(z)
-        drop = z + r
-        return Derivatives(sign * r, -r * drop, sign * r * (drop * (drop + r) - 1.0))
+        total = z + r
+        return Derivatives(sign * r, -r * total, sign * r * (total * (total + r) - 1.0))
 
     def link(self, f: np.ndarray) -> np.ndarray:
         return ndtr(f)
@@ -118,10 +119,10 @@ class Binomial(Likelihood):
     is_discrete: ClassVar[bool] = True
 
     def wrong_targets(self, y: np.ndarray, size: np.ndarray) -> np.ndarray:
-        return no_count(y) | (y > size)
+        return ~is_count(y) | (y > size)
 
     def wrong_sizes(self, size: np.ndarray) -> np.ndarray:
-        return no_count(size) | (size < 1)
+        return ~is_count(size) | (size < 1)
 
     def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
         choices = gammaln(size + 1.0) - gammaln(y + 1.0) - gammaln(size - y + 1.0)

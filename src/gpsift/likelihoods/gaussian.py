@@ -1,4 +1,4 @@
-"""Normal noise of one variance, or of a known one for each row; `gpsift.gp.inference.exact` has its closed form."""
+"""Normal noise, of one variance or of a known variance for each row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpsift._utils.priors import HalfT, OnLogScale
 from gpsift.likelihoods import distributions
 from gpsift.likelihoods.base import Derivatives, Expected, Likelihood, Moments, ParamDerivatives
 
-# By the density of the logarithm, which vanishes with the noise: only clear data make a model without noise.
+# The prior is a density of the logarithm, which goes to 0 with the noise: no noise needs strong evidence.
 NOISE_VAR = Parameter(
     "noise_var",
     unit="target**2",
@@ -33,8 +33,8 @@ class Gaussian(Likelihood):
     Parameters
     ----------
     noise_var : float or array (n,)
-        Variance of the noise: one for all observations, or a known one for each that the model is fitted to. New
-        observations then have the mean variance.
+        Variance of the noise: one for all observations, or a known variance for each training row. New observations
+        then have the mean variance.
     """
 
     noise_var: float | np.ndarray = 0.1
@@ -62,20 +62,20 @@ class Gaussian(Likelihood):
         return Gaussian(noise_var)
 
     @property
-    def _shared(self) -> float:
+    def _mean_noise_var(self) -> float:
         """The variance that new observations have."""
         return float(np.mean(self.noise_var)) if self.knows_noise else self.noise_var  # type: ignore[return-value]
 
     @property
-    def of_new_rows(self) -> Gaussian:
-        return Gaussian(self._shared)
+    def for_new_rows(self) -> Gaussian:
+        return Gaussian(self._mean_noise_var)
 
     def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
-        return -0.5 * ((y - f) ** 2 / self._shared + math.log(2.0 * math.pi * self._shared))
+        return -0.5 * ((y - f) ** 2 / self._mean_noise_var + math.log(2.0 * math.pi * self._mean_noise_var))
 
     def derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> Derivatives:
-        first = (y - f) / self._shared
-        return Derivatives(first, np.full_like(first, -1.0 / self._shared), np.zeros_like(first))
+        first = (y - f) / self._mean_noise_var
+        return Derivatives(first, np.full_like(first, -1.0 / self._mean_noise_var), np.zeros_like(first))
 
     def log_param_derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> list[ParamDerivatives]:
         if self.knows_noise:
@@ -85,37 +85,37 @@ class Gaussian(Likelihood):
 
     def expected(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Expected:
         first, second, _ = self.derivatives(y, mean, size)
-        return Expected(self.log_density(y, mean, size) - 0.5 * var / self._shared, first, -second)
+        return Expected(self.log_density(y, mean, size) - 0.5 * var / self._mean_noise_var, first, -second)
 
     def expected_param_slopes(
         self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray
     ) -> list[np.ndarray]:
-        return [] if self.knows_noise else [0.5 * (((y - mean) ** 2 + var) / self._shared - 1.0)]
+        return [] if self.knows_noise else [0.5 * (((y - mean) ** 2 + var) / self._mean_noise_var - 1.0)]
 
     def conditional(self, f: np.ndarray, size: np.ndarray) -> distributions.Gaussian:
-        return distributions.Gaussian(f, np.full_like(f, self._shared))
+        return distributions.Gaussian(f, np.full_like(f, self._mean_noise_var))
 
     def predictive(self, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> distributions.Gaussian:
-        return distributions.Gaussian(mean, var + self._shared)
+        return distributions.Gaussian(mean, var + self._mean_noise_var)
 
     def training_predictive(self, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> distributions.Gaussian:
         return distributions.Gaussian(mean, var + self.noise_var)
 
-    def level_fit(self, y: np.ndarray, size: np.ndarray) -> tuple[Likelihood, float]:
+    def fit_without_inputs(self, y: np.ndarray, size: np.ndarray) -> tuple[Likelihood, float]:
         return Gaussian(float(y.var())), float(y.mean())
 
     def in_units(self, y_scale: float) -> Gaussian:
         return Gaussian(self.noise_var * y_scale**2)
 
     def latent_step(self, f: np.ndarray, size: np.ndarray) -> np.ndarray:
-        return np.full_like(f, 0.8 * math.sqrt(self._shared))
+        return np.full_like(f, 0.8 * math.sqrt(self._mean_noise_var))
 
     def nodes(self, mean: np.ndarray, sd: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        spread = np.sqrt(sd**2 + self._shared)[:, None]
+        spread = np.sqrt(sd**2 + self._mean_noise_var)[:, None]
         t = np.linspace(-9.0, 9.0, 73)
         return mean[:, None] + spread * t, np.broadcast_to(spread * (t[1] - t[0]), (mean.size, t.size))
 
     def tilted_moments(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Moments:
-        total = var + self._shared
+        total = var + self._mean_noise_var
         log_normaliser = -0.5 * ((y - mean) ** 2 / total + np.log(2.0 * math.pi * total))
-        return Moments(log_normaliser, mean + var / total * (y - mean), var * self._shared / total)
+        return Moments(log_normaliser, mean + var / total * (y - mean), var * self._mean_noise_var / total)

@@ -1,4 +1,4 @@
-"""Observations with a log link: counts (Poisson and negative binomial) and positive numbers (gamma)."""
+"""Likelihoods with a log link: of counts (Poisson and negative binomial) and of positive numbers (gamma)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from gpsift._utils.parameter import Parameter
 from gpsift._utils.priors import InverseGamma
 from gpsift._utils.quadrature import gauss_legendre_log
 from gpsift.likelihoods import distributions
-from gpsift.likelihoods.base import Derivatives, Expected, Likelihood, ParamDerivatives, no_count
+from gpsift.likelihoods.base import Derivatives, Expected, Likelihood, ParamDerivatives
+from gpsift.likelihoods.distributions.counts import is_count
 
 # Counts below this one are summed one by one, larger ones by a Gauss-Legendre rule with this many nodes.
 SINGLE = 256
@@ -23,7 +24,7 @@ PANEL = 160
 TAIL = 7.0
 # A concentration from which on a limit replaces differences of large logarithms.
 NEARLY_POISSON = 1e7
-# Nodes of a Gauss-Legendre rule for gamma observations, and the latent standard deviations that it covers.
+# Nodes of a Gauss-Legendre rule for gamma observations.
 GAMMA_PANEL = 256
 
 
@@ -37,8 +38,8 @@ def log_rising(y: np.ndarray, r: float) -> np.ndarray:
 def count_nodes(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return counts and weights (n, k) for sums from about low to about high.
 
-    Small counts one by one; from `SINGLE` on, where a distribution of counts is smooth, an integral over y + 1/2 on a
-    logarithmic scale.
+    Counts below `SINGLE` are nodes themselves. From there on a distribution of counts is smooth, and an integral over
+    log y, from half a count below to half a count above, replaces the sum.
     """
     n = low.size
     single = np.broadcast_to(np.arange(float(SINGLE)), (n, SINGLE))
@@ -58,13 +59,13 @@ class Counts(Likelihood, ABC):
     is_discrete: ClassVar[bool] = True
 
     def wrong_targets(self, y: np.ndarray, size: np.ndarray) -> np.ndarray:
-        return no_count(y)
+        return ~is_count(y)
 
     def wrong_sizes(self, size: np.ndarray) -> np.ndarray:
         return size <= 0
 
-    def level_start(self, y: np.ndarray, size: np.ndarray) -> float:
-        # Half an observation more, for counts that are all zero.
+    def first_latent_value(self, y: np.ndarray, size: np.ndarray) -> float:
+        # Half a count is added, because all counts may be zero.
         return float(np.log((y.sum() + 0.5) / size.sum()))
 
 
@@ -82,7 +83,7 @@ class Poisson(Counts):
         return Derivatives(y - mean, -mean, -mean)
 
     def expected(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Expected:
-        with np.errstate(over="ignore"):  # a latent value as uncertain as that has no finite average rate
+        with np.errstate(over="ignore"):  # the average rate overflows where the latent value is very uncertain
             rate = size * np.exp(mean + 0.5 * var)  # the mean of a lognormal variable
         return Expected(y * (mean + np.log(size)) - rate - gammaln(y + 1.0), y - rate, rate)
 
@@ -97,7 +98,7 @@ class Poisson(Counts):
         return count_nodes(low - 9.0 * np.sqrt(low), high + 9.0 * np.sqrt(high) + 30.0)
 
 
-# The priors are weak, and away from the limits where the likelihood says nothing.
+# The priors are weak. They keep the values away from the limits, where the likelihood is flat.
 CONCENTRATION = Parameter(
     "concentration",
     limits=(1e-4, 1e30),
@@ -115,7 +116,7 @@ class NegativeBinomial(Counts):
     Parameters
     ----------
     concentration : float
-        Small values scatter more than a Poisson distribution, which is the limit of large ones.
+        The smaller, the larger the variance. The limit of large values is the Poisson distribution.
     """
 
     concentration: float = 1.0
@@ -131,8 +132,8 @@ class NegativeBinomial(Counts):
     def derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> Derivatives:
         r = self.concentration
         share, rest = self._shares(f, size)
-        bend = (y + r) * share * rest
-        return Derivatives(y - (y + r) * share, -bend, -bend * (rest - share))
+        curvature = (y + r) * share * rest
+        return Derivatives(y - (y + r) * share, -curvature, -curvature * (rest - share))
 
     def log_param_derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> list[ParamDerivatives]:
         r = self.concentration
@@ -160,7 +161,7 @@ class NegativeBinomial(Counts):
         return np.minimum(0.5, 0.8 / np.sqrt(1.0 + mean * self.concentration / (mean + self.concentration)))
 
     def nodes(self, mean: np.ndarray, sd: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        # The count is a Poisson one with a gamma rate: widen the rate's tails by those of the gamma distribution.
+        # The count is Poisson with a gamma rate, so quantiles of the gamma distribution widen the range of the rate.
         r = self.concentration
         low = size * np.exp(mean - TAIL * sd) * gammaincinv(r, 1e-14) / r
         high = size * np.exp(mean + TAIL * sd) * gammainccinv(r, 1e-14) / r
@@ -174,7 +175,7 @@ class Gamma(Likelihood):
     Parameters
     ----------
     gamma_shape : float
-        1 is the exponential distribution; large values are nearly normal.
+        1 gives the exponential distribution, a large value a nearly normal one.
     """
 
     gamma_shape: float = 1.0
@@ -187,7 +188,7 @@ class Gamma(Likelihood):
     def wrong_targets(self, y: np.ndarray, size: np.ndarray) -> np.ndarray:
         return y <= 0
 
-    def level_start(self, y: np.ndarray, size: np.ndarray) -> float:
+    def first_latent_value(self, y: np.ndarray, size: np.ndarray) -> float:
         return float(np.log(y.mean()))
 
     def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
@@ -195,8 +196,8 @@ class Gamma(Likelihood):
         return k * np.log(k) - gammaln(k) + (k - 1.0) * np.log(y) - k * f - k * y * np.exp(-f)
 
     def derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> Derivatives:
-        pull = self.gamma_shape * y * np.exp(-f)
-        return Derivatives(pull - self.gamma_shape, -pull, pull)
+        curvature = self.gamma_shape * y * np.exp(-f)
+        return Derivatives(curvature - self.gamma_shape, -curvature, curvature)
 
     def log_param_derivatives(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> list[ParamDerivatives]:
         k = self.gamma_shape

@@ -1,4 +1,4 @@
-"""Likelihoods, exposures and numbers of trials, as users give them."""
+"""Read the likelihood, the exposure and the number of trials that a user passes."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ LIKELIHOODS: dict[str, type[Likelihood]] = {
     "gamma": Gamma,
     "student-t": StudentT,
 }
-# Likelihoods of numbers that come alone, without a number of trials.
+# Likelihoods of a regression: y is a number, and there is no number of trials.
 REGRESSION = ("gaussian", "student-t", "poisson", "negative-binomial", "gamma")
 
 
 def read_likelihood(likelihood: Any) -> Likelihood:
-    """Return a likelihood as it is, or the one with this name."""
+    """Return a likelihood unchanged, or make the likelihood that a name denotes."""
     if isinstance(likelihood, Likelihood):
         return likelihood
     if isinstance(likelihood, str) and likelihood in LIKELIHOODS:
@@ -40,7 +40,7 @@ def read_likelihood(likelihood: Any) -> Likelihood:
 
 
 def read_regression(likelihood: Any) -> Likelihood:
-    """Return a likelihood for a regression as it is, or the one with this name; others are refused."""
+    """Read a likelihood as `read_likelihood` does, and refuse those that do not suit a regression."""
     if not isinstance(likelihood, str) or likelihood in REGRESSION:
         found = LIKELIHOODS[likelihood]() if isinstance(likelihood, str) else likelihood
         if isinstance(found, Likelihood) and not found.predicts_classes and found.size_name != "trials":
@@ -52,8 +52,8 @@ def read_regression(likelihood: Any) -> Likelihood:
 
 
 def read_size(likelihood: Likelihood, n: int, **given: Any) -> np.ndarray:
-    """Return the exposure or number of trials of each observation; 1 where there is none or none was given."""
-    values, name = given_size(likelihood, **given), likelihood.size_name
+    """Return the exposure or number of trials of each observation, 1 without any."""
+    values, name = select_size(likelihood, **given), likelihood.size_name
     if values is None or name is None:
         return np.ones(n)
     size = read_target(np.full(n, values) if np.ndim(values) == 0 else values, n, name=name)
@@ -61,8 +61,8 @@ def read_size(likelihood: Likelihood, n: int, **given: Any) -> np.ndarray:
     return size
 
 
-def given_size(likelihood: Likelihood, **given: Any) -> Any:
-    """Return the sizes that the likelihood takes, None if they were not given; other sizes are refused."""
+def select_size(likelihood: Likelihood, **given: Any) -> Any:
+    """Return the argument that holds the sizes of this likelihood, or None; refuse sizes that it does not take."""
     for name, values in given.items():
         if values is not None and name != likelihood.size_name:
             raise ValueError(f"`{name}` was given, but a {type(likelihood).__name__} likelihood has none.")

@@ -1,7 +1,7 @@
-r"""Several classes, coded 0, ..., C - 1, each with a latent function: P(y = c) = exp(f_c) / sum_a exp(f_a).
+r"""The softmax likelihood of C classes, coded 0, ..., C - 1, each with a latent function, and its average over them.
 
 With f ~ N(m, S) the predictive probabilities are averages pi_c = E s_c(f) of the softmax s. Latent values are arrays
-(n, C) here, and covariances (n, C, C). Nothing depends on a shift that all classes share.
+(n, C), and their covariances (n, C, C). A constant added to all latent functions changes no probability.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from scipy.special import log_softmax, softmax
 
 from gpsift._utils.quadrature import softmax_nodes
 from gpsift._utils.text import join_names
-from gpsift.likelihoods.base import Derivatives, Likelihood, no_count
+from gpsift.likelihoods.base import Derivatives, Likelihood
 from gpsift.likelihoods.distributions import log1p_excess
 from gpsift.likelihoods.distributions.classes import Categorical, SeveralClasses
+from gpsift.likelihoods.distributions.counts import is_count
 
 # A latent variance of 0 becomes this share of the squared spread of the latent means.
 SMALLEST_VAR = 1e-14
-# Changes up to this size are taken without a subtraction; the logarithms of larger ones have digits to spare.
+# Changes up to this size are computed without a subtraction of probabilities; larger ones lose no digits by it.
 SMALL_MOVE = 0.5
-# Logarithms above this one are cut: exp() of more would overflow.
+# Larger logarithms are replaced by this one, because exp() of them would overflow.
 LARGEST_LOG_RATIO = 600.0
 # Points are taken in blocks, so that a (point, class, node) array stays below this many numbers.
 BLOCK = 100_000
@@ -40,7 +41,7 @@ class Softmax(Likelihood):
     Parameters
     ----------
     n_classes : int or None
-        How many classes there are; None takes as many as occur in the data.
+        Number of classes; None takes the number of classes in the data.
     """
 
     n_classes: int | None = None
@@ -57,7 +58,7 @@ class Softmax(Likelihood):
             raise ValueError(f"`n_classes` must be a whole number of at least 2, or None, got {number!r}.")
 
     def wrong_targets(self, y: np.ndarray, size: np.ndarray) -> np.ndarray:
-        return no_count(y)
+        return ~is_count(y)
 
     def check_target(self, y: np.ndarray, size: np.ndarray) -> None:
         super().check_target(y, size)
@@ -90,8 +91,8 @@ class Softmax(Likelihood):
     def indicators(self, y: np.ndarray) -> np.ndarray:
         return (y[..., None] == np.arange(self.n_latent)).astype(float)
 
-    def level_fit(self, y: np.ndarray, size: np.ndarray) -> tuple[Likelihood, np.ndarray]:
-        with np.errstate(divide="ignore"):  # of a class that does not occur
+    def fit_without_inputs(self, y: np.ndarray, size: np.ndarray) -> tuple[Likelihood, np.ndarray]:
+        with np.errstate(divide="ignore"):  # log(0) for a class that does not occur
             return self, np.log(self.indicators(y).mean(axis=0))
 
     def log_density(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> np.ndarray:
@@ -133,8 +134,8 @@ class SoftmaxMixture(SeveralClasses):
 
     .. math:: d \log \pi_c = E_c [d f_c - \sum_a s_a \, d f_a], \qquad d f = d m + d R \, y ,
 
-    which are finite where probabilities vanish. r^2 = sum_c pi_c (d log pi_c)^2. With the same nodes for values, rates
-    and steps, these agree even where a few thousand nodes are not enough for many digits.
+    which are finite where probabilities vanish. r^2 = sum_c pi_c (d log pi_c)^2. Values, rates and steps use the same
+    nodes, so they agree even where a few thousand nodes give few digits.
     """
 
     VARYING: ClassVar = ("latent_mean", "latent_cov")
@@ -145,8 +146,8 @@ class SoftmaxMixture(SeveralClasses):
     @cached_property
     def log_probabilities(self) -> np.ndarray:
         found = np.empty(self.latent_mean.shape)
-        for at in self._blocks():
-            found[at.rows] = log_sum(at.log_s + at.log_weights)
+        for block in self._blocks():
+            found[block.rows] = log_sum(block.log_s + block.log_weights)
         return found
 
     @cached_property
@@ -156,9 +157,9 @@ class SoftmaxMixture(SeveralClasses):
     def mean_slopes(self, c: int) -> np.ndarray:
         """Return the derivatives of the probability of class c with respect to each latent mean, (n, C)."""
         found = np.empty(self.latent_mean.shape)
-        for at in self._blocks():
-            share = self._shares(at)[:, c, None, :]
-            found[at.rows] = -np.sum(share * at.s, axis=2)
+        for block in self._blocks():
+            share = self._shares(block)[:, c, None, :]
+            found[block.rows] = -np.sum(share * block.s, axis=2)
         found[:, c] += 1.0
         return self.probabilities[:, [c]] * found
 
@@ -175,21 +176,21 @@ class SoftmaxMixture(SeveralClasses):
         sd, axes = self._axes
         moved_sd, moved_axes = principal_axes(self.latent_cov + cov_change, self._floor)
         # R' - R = X without a subtraction, from R'^2 - R^2 = R' X + X R in the axes of R' and R.
-        turned = np.swapaxes(moved_axes, 1, 2) @ cov_change @ axes
-        root_change = moved_axes @ (turned / (moved_sd[:, :, None] + sd[:, None, :]))
+        rotated = np.swapaxes(moved_axes, 1, 2) @ cov_change @ axes
+        root_change = moved_axes @ (rotated / (moved_sd[:, :, None] + sd[:, None, :]))
         kl = np.empty(len(mean_change))
-        for at in self._blocks():
-            pi, log_pi = self.probabilities[at.rows], self.log_probabilities[at.rows]
-            move = mean_change[at.rows][:, :, None] + root_change[at.rows] @ at.y
-            log_ratio = log_softmax_change(at.log_s, at.s, move)
-            # sum pi log(pi / pi') = sum pi (u - log(1 + u)) with u = pi' / pi - 1, because pi u adds up to zero.
-            u = np.sum(self._shares(at) * np.expm1(np.minimum(log_ratio, LARGEST_LOG_RATIO)), axis=2)
+        for block in self._blocks():
+            pi, log_pi = self.probabilities[block.rows], self.log_probabilities[block.rows]
+            move = mean_change[block.rows][:, :, None] + root_change[block.rows] @ block.y
+            log_ratio = log_softmax_change(block.log_s, block.s, move)
+            # KL = sum pi (u - log(1 + u)) with u = pi' / pi - 1, because pi u adds up to zero.
+            u = np.sum(self._shares(block) * np.expm1(np.minimum(log_ratio, LARGEST_LOG_RATIO)), axis=2)
             is_small = np.abs(u) < SMALL_MOVE
             terms = pi * log1p_excess(np.where(is_small, u, 0.0))
             if not is_small.all():
-                log_moved = log_sum(at.log_s + at.log_weights + log_ratio)
+                log_moved = log_sum(block.log_s + block.log_weights + log_ratio)
                 terms = np.where(is_small, terms, np.exp(log_moved) - pi - pi * (log_moved - log_pi))
-            kl[at.rows] = np.sum(terms, axis=1)
+            kl[block.rows] = np.sum(terms, axis=1)
         return {"prediction": np.maximum(kl, 0.0)}
 
     @cached_property
@@ -199,17 +200,18 @@ class SoftmaxMixture(SeveralClasses):
         own = np.eye(n_classes)
         by_mean = np.empty((n, n_classes, n_classes))
         by_cov = np.empty((n, n_classes, n_classes, n_classes))
-        for at in self._blocks():
-            share = self._shares(at)
-            by_mean[at.rows] = own - share @ np.swapaxes(at.s, 1, 2)
-            y = np.swapaxes(at.y, 1, 2)
-            drift = share @ y  # E_c y; below E_c (s_a y)
-            sd, axes = (part[at.rows] for part in self._axes)
+        for block in self._blocks():
+            share = self._shares(block)
+            by_mean[block.rows] = own - share @ np.swapaxes(block.s, 1, 2)
+            y = np.swapaxes(block.y, 1, 2)
+            mean_y = share @ y  # E_c y
+            sd, axes = (part[block.rows] for part in self._axes)
             across = np.swapaxes(axes, 1, 2)
             for c in range(n_classes):
-                pull = own[c][:, None] * drift[:, c, None, :] - (share[:, c, None, :] * at.s) @ y
+                # E_c (delta_ac - s_a) y.
+                weighted_y = own[c][:, None] * mean_y[:, c, None, :] - (share[:, c, None, :] * block.s) @ y
                 # dR = U [(U^T dS U)_ik / (sd_i + sd_k)] U^T, U the axes and sd the roots of the eigenvalues of S.
-                by_cov[at.rows, c] = axes @ (across @ pull / (sd[:, :, None] + sd[:, None, :])) @ across
+                by_cov[block.rows, c] = axes @ (across @ weighted_y / (sd[:, :, None] + sd[:, None, :])) @ across
         return by_mean, by_cov
 
     @cached_property
@@ -218,12 +220,12 @@ class SoftmaxMixture(SeveralClasses):
 
     @property
     def _floor(self) -> np.ndarray:
-        """A latent value without any uncertainty is one with next to none."""
+        """The least latent variance between classes, which replaces a variance of 0."""
         return SMALLEST_VAR * (1.0 + np.ptp(self.latent_mean, axis=1)[:, None] ** 2)
 
-    def _shares(self, at: _Block) -> np.ndarray:
+    def _shares(self, block: _Block) -> np.ndarray:
         """Return the share of each node in the probability of each class, (rows, C, h)."""
-        return np.exp(at.log_s + (at.log_weights - self.log_probabilities[at.rows][:, :, None]))
+        return np.exp(block.log_s + (block.log_weights - self.log_probabilities[block.rows][:, :, None]))
 
     def _blocks(self) -> Iterator[_Block]:
         mean = self.latent_mean - self.latent_mean.mean(axis=1, keepdims=True)
@@ -235,7 +237,7 @@ class SoftmaxMixture(SeveralClasses):
                 rows = group[start : start + size]
                 y = nodes.z.T[None]
                 if not nodes.is_lattice:
-                    # The axes turn, and flip, from point to point; the nodes must not turn with them.
+                    # The axes, and their signs, differ between points: rotate the nodes back to the contrasts.
                     y = np.swapaxes(axes[rows], 1, 2) @ (helmert(mean.shape[1]).T @ y)
                 f = mean[rows][:, :, None] + roots[rows] @ y
                 f -= f.max(axis=1, keepdims=True)
@@ -265,13 +267,13 @@ def principal_axes(cov: np.ndarray, floor: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def log_sum(log_terms: np.ndarray) -> np.ndarray:
-    """log sum exp over the last axis."""
+    """Return log sum exp over the last axis."""
     largest = log_terms.max(axis=-1)
     return largest + np.log(np.exp(log_terms - largest[..., None]).sum(axis=-1))
 
 
 def log_softmax_change(log_s: np.ndarray, s: np.ndarray, move: np.ndarray) -> np.ndarray:
-    """log s(f + move) - log s(f), classes along axis 1, to full relative precision for small moves."""
+    """Return log s(f + move) - log s(f), classes along axis 1, to full relative precision for small moves."""
     move = move - move.max(axis=1, keepdims=True)
     small = move.min(axis=1, keepdims=True) > -SMALL_MOVE
     near = np.where(small, move, 0.0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpsift._utils.text import NOT_USED, percent
-from gpsift._utils.validation import optional_library
+from gpsift._utils.validation import import_optional
 from gpsift.relevance.ranking import LEVEL, Ranking, ranks_of_draws
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def to_frame(ranking: Ranking) -> pd.DataFrame:
 
 def to_shap(ranking: Ranking) -> Any:
     """Return the pointwise scores as shap's Explanation."""
-    shap = optional_library("shap", "Explanations")
+    shap = import_optional("shap", "Explanations")
     if ranking.pointwise is None:
         raise ValueError(f"{ranking.measure} has no pointwise scores that shap could plot; use KL() or VAR().")
     return shap.Explanation(
@@ -87,7 +87,7 @@ def to_shap(ranking: Ranking) -> Any:
 def to_arviz(ranking: Ranking) -> Any:
     """Return the scores of all draws, and their ranks, as ArviZ's InferenceData."""
     draws = ranking.known_draws
-    arviz = optional_library("arviz", "Records of draws")
+    arviz = import_optional("arviz", "Records of draws")
     return arviz.from_dict(
         posterior={"relevance": draws[None], "rank": ranks_of_draws(draws)[None]},
         coords={"feature": list(ranking.names)},

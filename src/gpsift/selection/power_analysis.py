@@ -327,7 +327,7 @@ def run_study(model: FittedGP | DrawnGP, n: int, design: Design, seed: list[int]
         if design.search:
             per_feature = {parameter.name: 1.0 for parameter in truth.kernel.parameters if parameter.per_feature}
             kernel = truth.kernel.with_values(per_feature)  # of the same terms, not yet fitted
-            searched = GP(kernel, quick_hyper(*data.X.shape), likelihood=truth.likelihood.of_new_rows)
+            searched = GP(kernel, quick_hyper(*data.X.shape), likelihood=truth.likelihood.for_new_rows)
             return discover(
                 data.table(range(len(data.names))),
                 data.y,
@@ -350,7 +350,7 @@ def simulate_data(truth: FittedGP, n: int, rng: np.random.Generator) -> Data:
     assert truth.inputs.training_sample is not None  # a fitted model of ours has rows, or some of them
     X, rows = smoothed_bootstrap(truth.inputs.training_sample, n, rng)
     f = truth.sample(X, seed=int(rng.integers(2**32)))[0]
-    likelihood = truth.likelihood.of_new_rows.in_units(truth.scaling.y_scale)
+    likelihood = truth.likelihood.for_new_rows.in_units(truth.scaling.y_scale)
     size = np.ones(n) if likelihood.size_name is None else truth.size_train[rows]
     extras: Mapping[str, np.ndarray] = {} if likelihood.size_name is None else {likelihood.size_name: size}
     return Data(X, likelihood.conditional_sample(f, size, rng), truth.inputs.names, extras)

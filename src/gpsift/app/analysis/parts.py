@@ -100,7 +100,7 @@ def add_test(analysis: Analysis, wanted: bool | None = None, work: Work = Work()
         return analysis
     if wanted is None and testing_is_slow(analysis.model, analysis.X.shape[1]):
         return _left_out(analysis, FindingKind.TEST_LEFT_OUT, analysis.n_columns)
-    model = GP(likelihood=one_of(analysis.model).likelihood.of_new_rows, hyper=quick_hyper(*analysis.X.shape))
+    model = GP(likelihood=one_of(analysis.model).likelihood.for_new_rows, hyper=quick_hyper(*analysis.X.shape))
     features, work = Features(analysis.groups, analysis.categories), checkpoint_in(work, "test.sqlite")
     with collect_warnings():  # fits to parts of the rows warn, but they are not shown
         found = discover(analysis.X, analysis.y, model, features=features, seed=analysis.seed, work=work)

@@ -29,8 +29,8 @@ from gpsift._utils.linalg import (
     NotPositiveDefinite,
     cholesky,
     cholesky_solve,
+    identity_plus_scaled,
     invert_lower,
-    one_plus_scaled,
     triangle_gram,
 )
 from gpsift._utils.newton import anderson_shares, symv
@@ -119,7 +119,7 @@ class EPResult:
     @classmethod
     def of(cls, density: SingleLatentDensity, sites: Sites) -> Self:
         K, root = density.K, np.sqrt(sites.tau)
-        L = cholesky(one_plus_scaled(K, root), overwrite=True)
+        L = cholesky(identity_plus_scaled(K, root), overwrite=True)
         inverse = invert_lower(L)
         mean = symv(K, sites.nu - root * cholesky_solve(L, root * symv(K, sites.nu)))
         var = marginal_variances(K, L, root, np.einsum("ij,ij->j", inverse, inverse))

@@ -30,13 +30,13 @@ from gpsift._utils.linalg import (
 from gpsift._utils.newton import (
     FIRST_ACCURACY,
     LATER_ACCURACY,
+    Iterate,
     Mode,
     NewtonStep,
-    Point,
-    after_a_step,
     conjugate_gradients,
     newton_ascent,
     symv,
+    try_newton_step,
 )
 from gpsift.gp.inference.base import InferenceResult, SingleLatentInference, marginal_variances, site_var
 from gpsift.kernels import Kernel
@@ -230,12 +230,12 @@ def latent_mode(
     K, zero = density.K, np.zeros(density.y.size)
     a = zero if start is None else start
     f = K @ a
-    point = Point(a, f, density.log_joint(a, f))
+    point = Iterate(a, f, density.log_joint(a, f))
     if not np.isfinite(point.log_joint):  # the weights of smoother functions can mean rates of e^800
-        point = Point(zero, zero, density.log_joint(zero, zero))
+        point = Iterate(zero, zero, density.log_joint(zero, zero))
     accuracy = FIRST_ACCURACY if by_products else None
     if near is not None:
-        point = after_a_step(density, near, point)
+        point = try_newton_step(density, near, point)
         accuracy = LATER_ACCURACY  # the next step may be the last
     return newton_ascent(density, point, accuracy=accuracy, tolerance=tolerance, max_iterations=max_iterations)
 

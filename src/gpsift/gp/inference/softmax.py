@@ -44,18 +44,18 @@ from gpsift._utils.linalg import (
     log_det_from_cholesky,
     pivoted_cholesky,
     solve_lower,
-    solve_triangle,
+    solve_lower_for_lower,
     triangle_gram,
 )
 from gpsift._utils.newton import (
     FIRST_ACCURACY,
     LATER_ACCURACY,
+    Iterate,
     NewtonStep,
-    Point,
-    after_a_step,
     conjugate_gradients,
     newton_ascent,
     symv,
+    try_newton_step,
 )
 from gpsift.gp.inference.base import InferenceResult, IteratedInference
 from gpsift.gp.inference.laplace import LOW_PRECISION, MAX_ITERATIONS, TOLERANCE, VALUE_ALONE
@@ -100,7 +100,9 @@ class FullCurvature:
     @cached_property
     def _triangles(self) -> list[np.ndarray]:
         """Y_c of each class, lower triangular, with P_c = Y_c^T Y_c: the factor of B_c solved for D_c^1/2 L."""
-        return [solve_triangle(L, root[:, None] * self.L) for L, root in zip(self._factors, self._roots, strict=True)]
+        return [
+            solve_lower_for_lower(L, root[:, None] * self.L) for L, root in zip(self._factors, self._roots, strict=True)
+        ]
 
     @cached_property
     def P(self) -> np.ndarray:
@@ -231,7 +233,7 @@ SoftmaxCurvature = FullCurvature | LowRankCurvature
 
 def low_rank_factor(K: np.ndarray, n_classes: int, left_out: float) -> np.ndarray | None:
     """Return F with F F^T = K but for this variance at each point; None where A would have more rows than K."""
-    return pivoted_cholesky(K, left_out, most=len(K) // (n_classes - 1)) if left_out > 0 else None
+    return pivoted_cholesky(K, left_out, max_rank=len(K) // (n_classes - 1)) if left_out > 0 else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -350,9 +352,9 @@ def softmax_laplace(
     """
     density = SoftmaxDensity(K, Y, low_rank_factor(K, Y.shape[1], left_out))
     zero = np.zeros(Y.shape)
-    point = Point(zero, zero, density.log_joint(zero, zero))
+    point = Iterate(zero, zero, density.log_joint(zero, zero))
     if start is not None:
-        point = after_a_step(density, start, point)
+        point = try_newton_step(density, start, point)
     accuracy = None if density.is_narrow else LATER_ACCURACY if np.any(point.a) else FIRST_ACCURACY
     mode = newton_ascent(density, point, accuracy=accuracy, tolerance=tolerance, max_iterations=MAX_ITERATIONS)
     curvature = density.curvature(mode.f)

@@ -220,7 +220,7 @@ def sample_problem(problem: Problem[SparseEngine], n_rows: int = 0) -> Problem[D
     engine, likelihood = problem.engine, problem.likelihood
     if not likelihood.has_closed_form:
         rows = engine.source.sample(n_rows or LAPLACE_ROWS, engine.choice.seed)
-        X, (y, size) = to_numpy(rows.X), rows.observed()
+        X, (y, size) = to_numpy(rows.X), rows.targets_and_sizes()
         return problem.with_engine(LaplaceInference(X, y, size), X=X, y=y, ceiling=np.inf)
     rows = engine.source.sample(n_rows or FIRST_ROWS, engine.choice.seed).on_host()
     if rows.noise_var is not None:

@@ -99,7 +99,7 @@ def averages(
     average over them.
     """
     mean, s = chunk.A @ q.mean, chunk.explained_var(q)
-    y, size = rows.observed()
+    y, size = rows.targets_and_sizes()
     moments = y, to_numpy(mean), to_numpy(chunk.r + s), size
 
     def of_piece(piece: slice) -> list[np.ndarray]:
@@ -118,7 +118,7 @@ def averages(
 
 def flat_site_sums(model: VariationalModel, level: float, rows: Rows) -> SiteSums:
     """Return the sums before there is a q: rows are as curved as at this latent value, which all have as mean."""
-    chunk, (y, size) = Whitened.of(model.inducing, rows.X), rows.observed()
+    chunk, (y, size) = Whitened.of(model.inducing, rows.X), rows.targets_and_sizes()
     f = np.full(y.shape, level)
     W = like(chunk.A, np.maximum(-model.likelihood.derivatives(y, f, size).second, 0.0))
     return SiteSums(weighted_gram(chunk.A, W), (level * W) @ chunk.A, 0.0)
@@ -231,6 +231,6 @@ class VariationalEngine(SparseEngine):
             yield self._last
         # Around the function that is everywhere the latent value which suits the rows as a whole, by some of them.
         rows = self.source.sample(most_candidates(self.choice.m), self.choice.seed)
-        level = model.likelihood.level_start(*rows.observed())
+        level = model.likelihood.first_latent_value(*rows.targets_and_sizes())
         prepare(model.inducing)
         yield self.source.map_reduce(partial(flat_site_sums, model, level)).q

@@ -1,12 +1,13 @@
 """Predictive distributions: densities, Kullback-Leibler divergences and the Fisher metric.
 
-The KL measure compares a predictive distribution with itself a small step away. As the step goes to zero, 2 KL / step^2
-becomes d^T I d, with d the derivative of the distribution's parameters along the step and I their Fisher information.
-`base.py` has the interface, and the mixture over draws of hyperparameters; read `gaussian.py` first. The other members
-are in `classes.py`, `counts.py` and `continuous.py`.
+The KL measure compares the predictive distribution at a point with that a small step away. As the step goes to zero,
+2 KL / step^2 becomes d^T I d, with d the derivative of the distribution's parameters along the step and I their Fisher
+information. `base.py` has the interface, and the mixture over draws of hyperparameters; read `gaussian.py` first. The
+other families are in `classes.py`, `counts.py` and `continuous.py`.
 
-These are distributions of observations, for models that predict a member of the family itself. How observations depend
-on a latent function, under some of the same names, is `gpsift.likelihoods`; what follows from that is a mixture.
+A class of this package is the distribution of an observation y at each point. A class of the same name in
+`gpsift.likelihoods` is the distribution of y given a latent value; averaged over the latent value it becomes a mixture
+(`gpsift.likelihoods.mixture`).
 """
 
 from gpsift.likelihoods.distributions.base import Distribution, Pool, log1p_excess

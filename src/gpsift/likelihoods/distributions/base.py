@@ -1,7 +1,7 @@
 """The interface of predictive distributions, and the mixture of several of them.
 
-A distribution offers the measures its Fisher metric (`metric_terms`) and the Kullback-Leibler divergence to itself
-after a change of its parameters (`kl_terms`), and users its density, its quantiles and draws.
+Measures use the Fisher metric of a distribution (`metric_terms`), and its Kullback-Leibler divergence to the same
+family with changed parameters (`kl_terms`). Users use its density, quantiles and draws.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from scipy.special import logsumexp
 
 from gpsift._utils.arrays import Array, namespace
 
-# Bisections of an interval by which a quantile has all of its digits; for counts, whatever the largest.
+# Numbers of bisections after which a quantile has all of its digits, of a real number and of a count of any size.
 BISECTIONS = 80
 COUNT_BISECTIONS = 2000
 
 
 class Distribution(ABC):
-    """A predictive distribution at n points, one set of parameters a point."""
+    """A predictive distribution at n points, with parameters for each point."""
 
     mean: Array
     var: Array
@@ -72,7 +72,7 @@ class Distribution(ABC):
 
 def log1p_excess(u: Array) -> Array:
     """Return u - log(1 + u), never negative, to full relative precision."""
-    # With r = u / (2 + u), log(1 + u) = 2 (r + r^3/3 + r^5/5 + ...), so the first order cancels on paper instead of in
+    # With r = u / (2 + u), log(1 + u) = 2 (r + r^3/3 + r^5/5 + ...), so the first order cancels in the formula, not in
     # floating point: at u = 1e-7 plain subtraction keeps nine digits, at u = 1e-12 four.
     xp = namespace(u)
     small = xp.abs(u) < 0.3
@@ -91,10 +91,10 @@ def bisect_quantile(
     high: np.ndarray,
     *,
     whole: bool,
-    most: int = BISECTIONS,
+    max_steps: int = BISECTIONS,
 ) -> np.ndarray:
-    """Find where a cdf reaches the probability, between `low`, where it does not, and `high`, where it does."""
-    for _ in range(most):
+    """Find where a cdf reaches the probability, by bisection; it does so at `high`, and not at `low`."""
+    for _ in range(max_steps):
         middle = 0.5 * (low + high)
         middle = np.floor(middle) if whole else middle
         # Beyond 2^53 neighbours are more than 1 apart and the middle may be one of the ends.
@@ -106,12 +106,12 @@ def bisect_quantile(
 
 
 def count_quantile(cdf: Callable[[np.ndarray], np.ndarray], probability: float, start: np.ndarray) -> np.ndarray:
-    """Find the smallest whole number whose cdf reaches the probability; the search from above begins at `start`."""
-    # Not ppf of SciPy's Poisson and negative binomial: they fail from means of 1e12 on.
+    """Find the smallest whole number whose cdf reaches the probability; `start` is the first guess."""
+    # SciPy's ppf of the Poisson and negative binomial distributions fails from means of 1e12 on.
     low, high = np.full(start.shape, -1.0), np.ceil(start) + 1.0
     while np.any(short := cdf(high) < probability):
         low, high = np.where(short, high, low), np.where(short, 2.0 * high, high)
-    return bisect_quantile(cdf, probability, low, high, whole=True, most=COUNT_BISECTIONS)
+    return bisect_quantile(cdf, probability, low, high, whole=True, max_steps=COUNT_BISECTIONS)
 
 
 @dataclass(frozen=True, eq=False)

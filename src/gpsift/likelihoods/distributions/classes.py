@@ -1,6 +1,6 @@
-r"""Distributions of classes: two, given by a probability or by a probit Gaussian process, and several without an order.
+r"""Distributions of two classes, by a probability or by a latent normal value (probit), and of several classes.
 
-With two classes, p the probability of class 1 and d its change, the linear terms of KL cancel on paper:
+With two classes, p the probability of class 1 and d its change, the linear terms of KL cancel in the formula:
 KL = p E(d / p) + (1 - p) E(-d / (1 - p)) with E(u) = u - log(1 + u).
 """
 
@@ -22,7 +22,7 @@ TINY = 1e-300
 
 
 class TwoClasses(Distribution):
-    """A distribution of two classes by the probabilities of both, each on its own for its digits near 0."""
+    """A distribution of two classes, by the probability of each: 1 minus the other would have no digits near 0."""
 
     probability: Array  # P(y = 1), (n,)
     complement: Array  # P(y = 0), (n,)
@@ -76,7 +76,7 @@ class Bernoulli(TwoClasses):
 
 def bernoulli_kl_of_change(p: np.ndarray, q: np.ndarray, change: np.ndarray) -> np.ndarray:
     """Return the KL to a Bernoulli distribution whose probability p = 1 - q has changed."""
-    # A probability that has underflowed to 0 takes its change with it.
+    # Where a probability has underflowed to 0, its term is 0.
     return p * log1p_excess(change / np.maximum(p, TINY)) + q * log1p_excess(-change / np.maximum(q, TINY))
 
 
@@ -116,24 +116,24 @@ class ProbitBernoulli(TwoClasses):
     def kl_terms(self, *changes: np.ndarray) -> dict[str, np.ndarray]:
         mean_change, var_change = changes
         spread, moved = 1.0 + self.latent_var, 1.0 + self.latent_var + var_change
-        # z' - z with the common part taken out: sqrt(spread) - sqrt(moved) = -var_change / (their sum).
+        # z' - z without a subtraction: sqrt(spread) - sqrt(moved) = -var_change / (their sum).
         root, moved_root = np.sqrt(spread), np.sqrt(moved)
         z_change = mean_change / moved_root - self.z * var_change / (moved_root * (root + moved_root))
-        # In the tail where both ends are small, so that the difference of probabilities keeps its digits.
+        # In the left tail both probabilities are small, and their difference keeps its digits.
         flip = np.where(self.z > 0, -1.0, 1.0)
         change = flip * normal_cdf_change(flip * self.z, flip * z_change)
         p, q = self.probability, self.complement
         is_small = np.abs(change) < 0.1 * np.minimum(p, q)
         safe = bernoulli_kl_of_change(p, q, np.where(is_small, change, 0.0))
-        # Large changes by logarithms, which know probabilities that are themselves 0 in floating point.
+        # Large changes are computed from log probabilities, which are finite where probabilities underflow.
         moved_z = self.z + z_change
         plain = p * (log_ndtr(self.z) - log_ndtr(moved_z)) + q * (log_ndtr(-self.z) - log_ndtr(-moved_z))
         return {"prediction": np.where(is_small, safe, np.maximum(plain, 0.0))}
 
 
 def normal_cdf_change(z: np.ndarray, step: np.ndarray) -> np.ndarray:
-    """Phi(z + step) - Phi(z), to full relative precision for z <= 0."""
-    # Small steps by Taylor's series of the density at the middle, where the odd terms are gone.
+    """Return Phi(z + step) - Phi(z), to full relative precision for z <= 0."""
+    # For small steps, Taylor's series of the density around the middle, whose odd terms cancel.
     middle = z + 0.5 * step
     half = 0.5 * step
     density = np.exp(-0.5 * middle**2) / ROOT_2PI
@@ -152,7 +152,7 @@ class SeveralClasses(Distribution):
 
     @property
     def log_probabilities(self) -> np.ndarray:
-        """Their logarithms, (n, C)."""
+        """Logarithms of the probabilities, (n, C)."""
         with np.errstate(divide="ignore"):
             return np.log(self.probabilities)
 
@@ -186,7 +186,7 @@ class SeveralClasses(Distribution):
     @property
     def _cumulative(self) -> np.ndarray:
         cumulative = np.cumsum(self.probabilities, axis=1)
-        # Rounding must not leave the classes short of 1; those after the last possible class stay impossible.
+        # The last sum is exactly 1 in spite of rounding. Classes after the last possible one keep probability 0.
         return np.where(cumulative >= cumulative[:, -1:], 1.0, cumulative)
 
 
@@ -207,5 +207,5 @@ class Categorical(SeveralClasses):
 
     def kl_terms(self, *changes: np.ndarray) -> dict[str, np.ndarray]:
         (change,) = changes
-        # sum pi log(pi / pi') = sum pi E(d / pi), because the changes d add up to zero.
+        # KL = sum pi E(d / pi), because the changes d add up to zero.
         return {"prediction": np.sum(share_excess(self.probabilities, change), axis=1)}

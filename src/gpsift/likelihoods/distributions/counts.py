@@ -1,7 +1,7 @@
-r"""Counts: the binomial, Poisson and negative binomial distributions.
+r"""Distributions of counts: binomial, Poisson and negative binomial.
 
-Each KL is a sum of terms a E(d / a) with E(u) = u - log(1 + u), a the share or rate of one outcome and d its change:
-what is linear in d has cancelled on paper, and no term is negative.
+Each KL is a sum of terms a E(d / a) with E(u) = u - log(1 + u), a the probability or rate of one outcome and d its
+change: the linear terms in d cancel in the formula, and no term is negative.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from scipy.special import betainc, betaincc, betaln, gammaincc, gammaln, xlog1py
 
 from gpsift.likelihoods.distributions.base import Distribution, bisect_quantile, count_quantile, log1p_excess
 
-# A share that was rounded to zero is taken to be this, so that a saturated prediction that does not move scores 0.
+# This replaces a probability or rate of 0, so that a saturated prediction that does not move scores 0.
 SMALLEST_SHARE = 1e-300
 
 
 def share_excess(share: np.ndarray, change: np.ndarray) -> np.ndarray:
-    """share * E(change / share): `change` where the share is zero, infinite where it becomes zero."""
+    """Return share * E(change / share): `change` where the share is zero, infinite where it becomes zero."""
     share = np.maximum(np.asarray(share, dtype=float), SMALLEST_SHARE)
     with np.errstate(divide="ignore", over="ignore"):
         u = np.asarray(change / share)
@@ -27,8 +27,8 @@ def share_excess(share: np.ndarray, change: np.ndarray) -> np.ndarray:
 
 
 def share_metric(share: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-    """gradient^2 / share."""
-    # Divided before squaring: near a share of 1e-300 the square of a derivative of that size would underflow.
+    """Return gradient^2 / share."""
+    # The division comes first: the square of a derivative of about 1e-300 would underflow.
     with np.errstate(over="ignore"):
         return gradient / np.maximum(np.asarray(share, dtype=float), SMALLEST_SHARE) * gradient
 
@@ -41,7 +41,7 @@ class Binomial(Distribution):
 
     trials: np.ndarray
     probability: np.ndarray
-    failure: np.ndarray | None = None  # 1 - probability, where it is known to more digits than subtraction leaves
+    failure: np.ndarray | None = None  # 1 - probability, to more digits than the subtraction has
 
     @property
     def complement(self) -> np.ndarray:
@@ -80,7 +80,7 @@ class Binomial(Distribution):
     def metric_terms(self, *gradients: np.ndarray) -> dict[str, np.ndarray]:
         """Return N (dp)^2 / (p q), q = 1 - p, as N (dp)^2 (1 / p + 1 / q)."""
         (gradient,) = gradients
-        p, q, trials = column(self.probability), column(self.complement), column(self.trials)
+        p, q, trials = to_column(self.probability), to_column(self.complement), to_column(self.trials)
         return {"prediction": trials * (share_metric(p, gradient) + share_metric(q, gradient))}
 
     def kl_terms(self, *changes: np.ndarray) -> dict[str, np.ndarray]:
@@ -119,7 +119,7 @@ class Poisson(Distribution):
 
     def metric_terms(self, *gradients: np.ndarray) -> dict[str, np.ndarray]:
         (gradient,) = gradients
-        return {"prediction": share_metric(column(self.mean), gradient)}
+        return {"prediction": share_metric(to_column(self.mean), gradient)}
 
     def kl_terms(self, *changes: np.ndarray) -> dict[str, np.ndarray]:
         (change,) = changes
@@ -157,17 +157,17 @@ class NegativeBinomial(Distribution):
         return count_quantile(self.cdf, probability, self.mean)
 
     def sample(self, n_draws: int, rng: np.random.Generator) -> np.ndarray:
-        r = self.concentration  # Poisson counts whose rates are gamma distributed
+        r = self.concentration  # the count is Poisson with a gamma rate
         return rng.poisson(rng.gamma(r, self.mean / r, size=(n_draws, self.mean.size))).astype(float)
 
     def metric_terms(self, *gradients: np.ndarray) -> dict[str, np.ndarray]:
         (gradient,) = gradients
-        m, r = column(self.mean), column(self.concentration)
+        m, r = to_column(self.mean), to_column(self.concentration)
         return {"prediction": r / (m + r) * share_metric(m, gradient)}
 
     def kl_terms(self, *changes: np.ndarray) -> dict[str, np.ndarray]:
         (change,) = changes
-        # m + r times the KL of Bernoulli distributions with probabilities m / (m + r). The shorter
+        # The KL is m + r times that of Bernoulli distributions with probabilities m / (m + r). The shorter form
         # m E(d / m) - (m + r) E(d / (m + r)) loses the digits of m / r when r is small.
         m, r = self.mean, self.concentration
         moved = m + r + change
@@ -176,13 +176,13 @@ class NegativeBinomial(Distribution):
 
 
 def log_power(share: np.ndarray, rest: np.ndarray, power: np.ndarray) -> np.ndarray:
-    """log(share^power), rest = 1 - share, from the smaller of the two; 0 for a power of 0."""
+    """Return log(share^power), rest = 1 - share, from the smaller of the two; 0 for a power of 0."""
     return np.where(share < rest, xlogy(power, share), xlog1py(power, -rest))
 
 
 def incomplete_beta(a: np.ndarray, b: np.ndarray, x: np.ndarray, rest: np.ndarray) -> np.ndarray:
     """Return the regularised I_x(a, b), rest = 1 - x, from the smaller of the two, which has more digits."""
-    # With a = 1e12 and x = 1 - 3e-13, a cdf is off by 2e-5 otherwise.
+    # From x alone, a cdf with a = 1e12 and x = 1 - 3e-13 is wrong by 2e-5.
     is_small = np.broadcast_to(x < rest, np.broadcast_shapes(np.shape(a), np.shape(b), np.shape(x)))
     found = np.empty(is_small.shape)
     betainc(a, b, x, out=found, where=is_small)
@@ -195,6 +195,6 @@ def is_count(y: np.ndarray) -> np.ndarray:
     return (y >= 0) & (np.floor(y) == y)
 
 
-def column(parameter: np.ndarray) -> np.ndarray:
+def to_column(parameter: np.ndarray) -> np.ndarray:
     """Reshape a parameter for products with gradients (n, p): to (n, 1), or (1, 1) for a number."""
     return np.reshape(parameter, (-1, 1))

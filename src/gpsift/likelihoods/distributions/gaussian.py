@@ -1,4 +1,4 @@
-"""Normal distributions: of one output, and of several outputs at a point, jointly."""
+"""Normal distributions of one output, and joint normal distributions of several outputs at each point."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ class Gaussian(Distribution):
 
 
 def gaussian_log_density(y: Array, mean: Array, var: Array) -> Array:
-    """log N(y; mean, var), elementwise."""
+    """Return log N(y; mean, var), elementwise."""
     xp = namespace(mean)
     return -0.5 * ((y - mean) ** 2 / var + xp.log(var) + math.log(2.0 * math.pi))
 
 
 def gaussian_kl(mean_p: Array, var_p: Array, mean_q: Array, var_q: Array) -> Array:
-    r"""KL(p || q) of univariate normals, elementwise.
+    r"""Return KL(p || q) of univariate normals, elementwise.
 
     .. math:: \tfrac12 [u - \log(1 + u) + (m_p - m_q)^2 / v_q], \quad u = (v_p - v_q) / v_q
     """
@@ -62,10 +62,9 @@ def gaussian_kl(mean_p: Array, var_p: Array, mean_q: Array, var_q: Array) -> Arr
 
 
 def gaussian_kl_of_change(var: Array, mean_change: Array, var_change: Array) -> tuple[Array, Array]:
-    """Return KL(N(m, v) || N(m + mean_change, v + var_change)) as what the mean and what the variance contribute.
+    """Return the contributions of the mean and of the variance to KL(N(m, v) || N(m + mean_change, v + var_change)).
 
-    Taking the changes instead of two distributions keeps the digits that a subtraction of nearly equal predictions
-    loses.
+    The arguments are changes, because a subtraction of nearly equal predictions would lose digits.
     """
     moved_var = var + var_change
     return 0.5 * mean_change**2 / moved_var, 0.5 * log1p_excess(-var_change / moved_var)
@@ -105,7 +104,7 @@ class MultivariateNormal(Distribution):
         return -0.5 * np.sum(z**2, axis=1) - log_scales - 0.5 * self.mean.shape[1] * np.log(2.0 * np.pi)
 
     def cdf(self, y: np.ndarray) -> np.ndarray:
-        """Return P(Y_id <= y_id) of each output by itself, (n, D)."""
+        """Return P(Y_id <= y_id) of each output d by itself, (n, D)."""
         return ndtr((y - self.mean) / np.sqrt(self.var))
 
     def quantile_at(self, probability: float) -> np.ndarray:
@@ -131,8 +130,7 @@ class MultivariateNormal(Distribution):
         with E(u) = u - log(1 + u) and the eigenvalues of S^-1 dS.
         """
         mean_change, cov_change = changes
-        # Eigenvalues of the change, not of S^-1 (S + dS): those are 1 + lambda, and E of what is left would have no
-        # digits.
+        # A small lambda would have no digits if it were computed from an eigenvalue 1 + lambda of S^-1 (S + dS).
         eigenvalues, V = np.linalg.eigh(whiten_both_sides(self.L, cov_change))
         rotated = np.swapaxes(V, 1, 2) @ np.linalg.solve(self.L, mean_change[:, :, None])
         mean_term = 0.5 * np.sum(rotated[:, :, 0] ** 2 / (1.0 + eigenvalues), axis=1)
@@ -140,5 +138,5 @@ class MultivariateNormal(Distribution):
 
 
 def whiten_both_sides(L: np.ndarray, symmetric: np.ndarray) -> np.ndarray:
-    """L^-1 times a symmetric matrix times L^-T."""
+    """Return L^-1 times a symmetric matrix times L^-T."""
     return np.linalg.solve(L, np.swapaxes(np.linalg.solve(L, symmetric), -1, -2))

@@ -151,7 +151,7 @@ class Summary(Totals):
 def summarise(most_values: int, likelihood: Likelihood, rows: Rows) -> Summary:
     """Summarise a chunk of rows in the user's units."""
     columns = np.column_stack([a for a in (rows.X, rows.y, rows.noise_var, rows.size) if a is not None])
-    y, size = rows.observed()
+    y, size = rows.targets_and_sizes()
     with np.errstate(**UNCHECKED):
         return Summary(
             Marked.of(~np.isfinite(columns)),

@@ -330,7 +330,7 @@ class SectionMeans:
     def _mean_at_nodes(self, number: int, numbers: np.ndarray, nodes: Array) -> Array:
         """Return the mean by one block at nodes with these numbers: those of a point are parts of one section."""
         triple = self.posterior.mean_triple(number)
-        if not self.posterior.kernel.shares_sections:
+        if not self.posterior.kernel.has_fast_sections:
             return triple.at(nodes).mean
         point, node = np.divmod(numbers, self.offset.shape[0])
         points, first, row = np.unique(point, return_index=True, return_inverse=True)
