@@ -40,10 +40,10 @@ LEAST_RESIDUAL_SHARE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class ConditionalDraws:
-    """A conditional at each row: nodes interpolated by `mixtures` (n, q, g) from points of an axis, and weights (n, q)."""
+    """A conditional at each row: nodes, interpolated by `mixtures` (n, q, g) from points of an axis, and weights."""
 
     mixtures: np.ndarray
-    weights: np.ndarray
+    weights: np.ndarray  # (n, q)
 
     def moments(self, curves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return mean (n, c) and covariance (n, c, c) of c predictions, from their curves at the points (n, g, c)."""
