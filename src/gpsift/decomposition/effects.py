@@ -187,7 +187,7 @@ class Curve:
 
     @cached_property
     def course(self) -> Course:
-        """The moves of the curve: up, down, where it turns; ``curve.course.told`` has them in words."""
+        """The rises and falls of the curve, and where it turns; ``curve.course.told`` has them in words."""
         return describe_curve(self.x, self.mean, self.covariance, self.individual, self.labels)
 
     def at(self, place: int) -> str:
@@ -216,7 +216,7 @@ class Curve:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Effects(FunctionRecord, Serializable):
-    """The effects of features on the prediction, on average over the rows as they are.
+    """The effects of features on the prediction, on average over the rows.
 
     Attributes
     ----------

@@ -46,7 +46,7 @@ SURFACE_VALUES = 25
 # deviations of a feature.
 MOST_SURFACE_ROWS = 100
 STEP = 0.01
-# Second derivatives at all rows hold at most this many doubles.
+# The largest number of doubles in the second derivatives at all rows.
 HESSIAN_DOUBLES = 2**25
 # Pairs that are printed, at most.
 MOST_LINES = 10
@@ -71,7 +71,7 @@ def interactions(
     X : array or data frame (n, p), optional
         The rows at which the function is described; by default those of the fit.
     pairs : iterable of pairs of features, optional
-        Pairs that get a surface, besides the strongest ones.
+        Pairs that get a surface in addition to the strongest ones.
     margins, groups, categorical, of : optional
         As in `variance_shares`.
 

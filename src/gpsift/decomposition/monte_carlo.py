@@ -88,7 +88,7 @@ def estimate_variances(
     Columns that are in no unit have the values of the row.
     """
     f, n_columns = latent_mean_function(model), len(row)
-    # x and y are independent points, (n, columns) each, beside each other in one table.
+    # x and y are independent points, (n, columns) each, drawn as one table of twice as many columns.
     of_y = [tuple(n_columns + column for column in own) for own in columns]
     both = draw_points([*columns, *of_y], [*margins, *margins], np.tile(row, 2), N_POINTS)
     x, y = np.split(both, 2, axis=1)

@@ -268,7 +268,7 @@ def _term_prior(term: UnitProductTerm, products: Products, X: np.ndarray) -> np.
     for t, weight in zip(*legendre_nodes(len(products.columns)), strict=True):
 
         def covariance(s: float, t: float = t) -> np.ndarray:
-            """Covariance of two mixtures of the value at x, with weights t and s, and the average over the margin."""
+            """Compute the covariance of two mixtures of the value at x, weighted by t and s, and the average."""
             return 1.0 + (s + t - 2.0 * s * t) * excess + (1.0 - s) * (1.0 - t) * own_excess
 
         total += weight * _average_over_orders(squares, covariance)

@@ -144,7 +144,7 @@ class Folds(HeldOut):
 
 
 def read_held_out(cv: Any) -> HeldOut:
-    """Read the user's `cv`: None is leave-one-out, and anything that is no `HeldOut` goes to `Folds`."""
+    """Read the user's `cv`: None is leave-one-out, and anything but a `HeldOut` makes `Folds`."""
     if cv is None:
         return LeaveOneOut()
     if isinstance(cv, HeldOut):

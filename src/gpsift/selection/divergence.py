@@ -18,7 +18,7 @@ with p_i and q_i the predictive distributions of the reference and of the submod
 
 In-sample predictions, which are made from all points, have m = t - D a, v = D - D^2 diag(Q) + N,
 u = D g and z = D^2 h. Their divergence has a trivial minimum: with length-scales so short that no two points are
-correlated, a submodel reproduces the data whatever its features, and its divergence is only about n / 4 nats. A point
+correlated, a submodel reproduces the data with any features, and its divergence is only about n / 4 nats. A point
 that is left out cannot be reproduced.
 """
 

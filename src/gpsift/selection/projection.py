@@ -89,7 +89,7 @@ def project(
         away. A path gives its largest submodel with no other features.
     left_out : bool
         Whether predictions are compared at points that are left out. In-sample predictions have a trivial minimum,
-        where the submodel reproduces the data whatever its features: see the documentation.
+        where the submodel reproduces the data with any features: see the documentation.
 
     Returns
     -------
@@ -357,7 +357,7 @@ class Projection(TextRepr, Serializable):
         Whether the search for hyperparameters ended at an optimum, and the number of evaluations of the divergence.
     labels, log_params : tuple of str, and array (d,)
         The hyperparameters of the reference by name, and their logarithms, in the units of the model; features that are
-        not in are inactive. Other projections can start from here.
+        not chosen are inactive. Other projections can start from them.
     """
 
     gp: FittedGP
@@ -494,7 +494,7 @@ class ProjectionPath(Serializable):
 
 
 def explained_share(kl: np.ndarray, kl_empty: float) -> np.ndarray:
-    """1 - kl / kl_empty; 1 where even without features nothing is left to explain."""
+    """Return 1 - kl / kl_empty, or 1 if the submodel without features has no divergence."""
     return np.ones_like(kl) if kl_empty <= ROUNDING else 1.0 - kl / kl_empty
 
 
@@ -518,9 +518,8 @@ class Space:
         upper = np.where(is_bounded, np.minimum(upper, self._units + np.log(LARGEST_VAR)), upper)
         is_infinite = np.array([each.absent == np.inf for each in problem.parameters])
         self._power = np.where(is_infinite, LENGTHSCALE_POWER, SLOPE_VAR_POWER)
-        # The scales of the coordinates differ: the divergence depends most on the noise and least on the constant. With
-        # these scales 11 of 90 submodels of toys end 0.05 nats or more above the best known minimum; 15 do with
-        # scales of 2 for the signal, 4 for the constant and 2 for the noise.
+        # The divergence depends most on the noise and least on the constant. Of 90 submodels of toys, 11 end 0.05 nats or
+        # more above the best known minimum; 15 do with steps of 2 for signal, 4 for the constant and 2 for noise.
         self._step = np.array([parameter.projection_step for parameter in problem.parameters])
         self._inactive = np.where(self._power < 0, upper, lower)
         # Features that are inactive in the reference may be active in a submodel.
@@ -606,8 +605,8 @@ class Projector:
     def project(self, features: Sequence[int], parent: Submodel | None = None) -> Submodel:
         """Find the nearest submodel on these features from three starts.
 
-        They are the parent with its missing features inactive, the parent with these as they are in the reference, and
-        the reference with all other features inactive. The parent is the empty submodel by default.
+        The starts are the reference with all other features inactive, the parent, and the parent with the new features
+        as in the reference. The parent is the empty submodel by default.
         """
         if not features:
             return self.empty

@@ -178,7 +178,7 @@ def run_plan(plan: SearchPlan, work: Work, rule: Rule = "one-se") -> Path:
 
 @dataclass(eq=False)
 class FoldResult:
-    """The results of a fold: the order, the fit of the full model, that of the reference, and submodels by size."""
+    """The results of a fold: the order, the fits of the full model and of the reference, and submodels by size."""
 
     fold: Fold
     order: list[int] = field(default_factory=list)
@@ -294,7 +294,7 @@ class SearchPlan:
             each.submodels = {size: next(fits) for size in self.smaller_sizes}
 
     def _run_backward(self, runner: Runner, results: Sequence[FoldResult]) -> None:
-        """Backward elimination: fit, remove the least relevant unit, and fit again, in all folds side by side.
+        """Eliminate backwards: fit, remove the least relevant unit, and fit again, in all folds at the same time.
 
         Units that are inactive in the full model are removed first, except the few that are nearest to being active.
         """

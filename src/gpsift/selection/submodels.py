@@ -64,7 +64,7 @@ def parent_start(fitted: Fitted, hyper: Hyper) -> ParentStart:
     """Return arguments of `GP.fit` for smaller models: starting hyperparameters, and an upper bound of the evidence.
 
     A feature with an infinite length-scale is absent, so a submodel is a limit of the larger model, whose marginal
-    likelihood is an upper bound of its own. That holds where every feature has parameters of its own without a prior.
+    likelihood is an upper bound of its own. That needs parameters for each feature, and no prior.
     """
     if isinstance(fitted, DrawnGP):
         return {}

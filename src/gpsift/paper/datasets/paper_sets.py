@@ -165,7 +165,7 @@ HOUSING_OPENML = RawFile("boston.arff", arff_cells)
 
 
 def value_table(cells: np.ndarray, _: str) -> Table:
-    """Take all columns of the Boston data as they are."""
+    """Convert all columns of the Boston data to numbers."""
     return Table(HOUSING_COLUMNS, cells.astype(float))
 
 

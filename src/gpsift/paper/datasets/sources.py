@@ -136,7 +136,7 @@ def _explain(error: Exception) -> tuple[str, bool]:
 
 
 def zip_member(content: bytes, name: str) -> bytes:
-    """Return the file of this name in a zip archive, whatever its folder there."""
+    """Return the file of this name from any folder of a zip archive."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = [member for member in archive.infolist() if PurePosixPath(member.filename).name == name]

@@ -82,8 +82,8 @@ def discover(
     rate : float
         The share of false discoveries, among all, that may be expected (Benjamini and Hochberg).
     folds : int or InOrder, optional
-        Folds of the rows, each of which is predicted after a fit to all others. For models that do not follow the
-        noise, as the ones that are fitted here, p-values are then on the safe side; with `InOrder()`, whose models see
+        Folds of the rows, each of which is predicted after a fit to all others. For models that do not overfit,
+        such as GPs with estimated hyperparameters, p-values are then conservative; with `InOrder()`, whose models see
         the rows before a fold alone, they are right for any model. By default 5 folds with a `GP`, and `InOrder()` with
         `Fixed` hyperparameters or a function, of whose models nothing is known.
     repeats : int
@@ -280,11 +280,11 @@ class Discoveries(Serializable):
         return tuple(self.names[j] for j in self.order if self.found[j])
 
     def rows_needed(self, n_rows: int, chance: float = 0.8) -> np.ndarray:
-        """Return the rows with which each feature is found with a chance, if its effect is as large as here, (p,).
+        """Return the number of rows with which each feature is found with a chance, (p,), for the estimated effects.
 
-        The statistic grows with the root of the rows, with a standard deviation of 1, and must pass the limit of one
-        discovery more. Infinite for a statistic below 1. It is one number with the error of the statistic; `power`
-        simulates studies instead. `n_rows` are the rows of this test.
+        The statistic grows with the root of the number of rows, has a standard deviation of 1, and must pass the limit
+        of one discovery more. The number is infinite for a statistic below 1, and is as uncertain as the statistic;
+        `power` simulates studies instead. `n_rows` are the rows of this test.
         """
         n_found = int(self.found.sum())
         limit = -ndtri(self.limits[min(n_found, self.n_features - 1)])
@@ -361,7 +361,7 @@ SIZE_NAMES = ("exposure", "trials")
 
 
 def gather_rows(X: Any, y: Any, observed: Mapping[str, Any], seed: int) -> tuple[Any, Any, Mapping[str, Any]]:
-    """Load rows of dask collections into memory, or a sample of them; other tables are returned as they are.
+    """Load rows of dask collections into memory, or a sample of them; other tables are returned unchanged.
 
     P-values are valid for a sample, but fewer features are found.
     """

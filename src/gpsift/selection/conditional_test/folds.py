@@ -10,7 +10,7 @@ the log density at \bar m_i). If y does not depend on the feature given the othe
 
 .. math:: T = \sum_i r_i d_i
 
-has mean 0 and variance \sum_i r_i^2 V_i, *whatever the model is*: only the conditional distribution has to be right.
+has mean 0 and variance \sum_i r_i^2 V_i, *for any model*: only the conditional distribution has to be right.
 Divided by the larger of this standard deviation and that of the observed products, \sum_i r_i^2 d_i^2, it is at most
 standard normal; large values are evidence for the feature.
 """
@@ -145,7 +145,7 @@ class Predictor:
 
 @dataclass(frozen=True, eq=False)
 class GPPredictor(Predictor):
-    """A Gaussian process of this package: its latent means, and the slopes of the log density there."""
+    """A Gaussian process of this package: its latent means, and the derivatives of the log density at these."""
 
     def mean(self, X: np.ndarray) -> np.ndarray:
         # `predict` would also compute variances, which take most of the time.
