@@ -518,8 +518,8 @@ class Space:
         upper = np.where(is_bounded, np.minimum(upper, self._units + np.log(LARGEST_VAR)), upper)
         is_infinite = np.array([each.absent == np.inf for each in problem.parameters])
         self._power = np.where(is_infinite, LENGTHSCALE_POWER, SLOPE_VAR_POWER)
-        # The divergence depends most on the noise and least on the constant. Of 90 submodels of toys, 11 end 0.05 nats or
-        # more above the best known minimum; 15 do with steps of 2 for signal, 4 for the constant and 2 for noise.
+        # The divergence depends most on the noise and least on the constant. Of 90 submodels of toys 11 end 0.05 nats
+        # above the best known minimum or more; 15 do with steps of 2 for signal, 4 for the constant and 2 for noise.
         self._step = np.array([parameter.projection_step for parameter in problem.parameters])
         self._inactive = np.where(self._power < 0, upper, lower)
         # Features that are inactive in the reference may be active in a submodel.
