@@ -220,7 +220,7 @@ class Columns:
     def by_scores(self) -> tuple[np.ndarray, np.ndarray]:
         """Redraws (q, n, nodes) by regression of normal scores."""
         regressions = {b: ScoreRegression(self.X[b]) for b in np.unique(self.sets)}
-        given = [regressions[b].given_others([j]) for b, j in zip(self.sets, self.columns, strict=True)]
+        given = [regressions[b].conditional_moments([j]) for b, j in zip(self.sets, self.columns, strict=True)]
         return together(
             redraws(axis, mean[:, 0], np.full(len(mean), abs(root[0, 0])))
             for axis, (mean, root) in zip(self.axes(), given, strict=True)

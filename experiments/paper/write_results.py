@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from gpsift.paper.reproduce.figures import TITLES
-from gpsift.paper.reproduce.run import in_words, summarise
+from gpsift.paper.reproduce.run import format_value, summarise
 
 PAGE, FIGURES = Path(__file__).with_name("RESULTS.md"), Path(__file__).with_name("figures")
 PICTURES = {
@@ -74,7 +74,7 @@ def _claims(long: dict[str, Any], short: dict[str, Any]) -> str:
         other = second.get(claim["claim"])
         verdicts = [_verdict(claim), "" if other is None else _verdict(other)]
         lines.append(
-            f"| {claim['claim']} | {claim['statement']} | {in_words(claim['numbers'])} | {' | '.join(verdicts)} |"
+            f"| {claim['claim']} | {claim['statement']} | {format_value(claim['numbers'])} | {' | '.join(verdicts)} |"
         )
     return "\n".join(lines) + "\n"
 

@@ -14,7 +14,7 @@ TOLERANCE = 1e-10  # of the whole variance
 
 @cache
 def closed():
-    return variances(products_of(five(), few_nodes()), open_pairs=True)
+    return variances(products_of(five(), few_nodes()), undecided_pairs=True)
 
 
 @cache
@@ -62,7 +62,7 @@ def test_what_is_open_of_pairs_is_the_posterior_expectation():
     margins = list(few_nodes().values())
     grid = BruteForce(lambda rows: gp.predict(rows).latent_mean, margins)
     cov = gp.posterior.covariance(gp.scaling.inputs(grid.rows))
-    open_pairs = closed().open_pairs
+    undecided_pairs = closed().undecided_pairs
     projection = [np.eye(4) - np.outer(np.ones(4), weights) for _, weights in margins]
     for i, j in ((0, 1), (2, 4)):
         # f less its averages along i and along j has all parts with both, and no others.
@@ -71,7 +71,7 @@ def test_what_is_open_of_pairs_is_the_posterior_expectation():
             tensor = np.moveaxis(np.tensordot(projection[axis % 5], tensor, axes=(1, axis)), 0, axis)
         values = np.diag(tensor.reshape(1024, 1024)).reshape(*[4] * 5)
         expected = float(grid.averaged(values, range(5)).squeeze())
-        assert_allclose(open_pairs[i, j], expected, rtol=1e-8)
+        assert_allclose(undecided_pairs[i, j], expected, rtol=1e-8)
 
 
 def test_long_lengthscales_keep_their_digits():
@@ -93,13 +93,13 @@ def test_short_lengthscales_do_not_divide_by_zero():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     gp = gs.GP(hyper=gs.Fixed(lengthscale=0.01, signal_var=1.0, noise_var=0.1)).fit(X, X[:, 0])
-    found = variances(products_of(gp, "data"), open_pairs=True)
+    found = variances(products_of(gp, "data"), undecided_pairs=True)
     assert all(np.all(np.isfinite(each)) for each in vars(found).values())
     assert np.all(found.total >= found.first - 1e-12)
 
 
 def test_blocks_of_support_points_do_not_matter(monkeypatch):
     monkeypatch.setattr("gpsift.decomposition.variances.BLOCK_DOUBLES", 7 * 40 * 5)
-    again = variances(products_of(five(), few_nodes()), open_pairs=True)
+    again = variances(products_of(five(), few_nodes()), undecided_pairs=True)
     for name, value in vars(closed()).items():
         assert_allclose(getattr(again, name), value, rtol=1e-9, atol=1e-13, err_msg=name)

@@ -122,7 +122,7 @@ def test_a_submodel_that_may_be_better_by_chance_is_no_yardstick():
 
 def test_differences_to_a_submodel_are_paired():
     path = overfitted()
-    diff, se = path.compared_with(2)
+    diff, se = path.elpd_differences(2)
     np.testing.assert_allclose(diff, path.elpd - path.elpd[2])
     np.testing.assert_allclose(se, np.std(path.lpd - path.lpd[2], axis=1, ddof=1) * 10, atol=1e-12)
     assert se[2] == 0

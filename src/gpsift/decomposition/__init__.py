@@ -1,9 +1,9 @@
-"""The shape of effects: a fitted model and rows go in, curves, interactions, variance shares and attributions come out.
+"""This package describes a fitted function by curves, interactions, shares of variance and Shapley values.
 
-`effects`, `interactions`, `variance_shares` (`sobol.py`) and `explain` (`shapley.py`) read their arguments by
-`context.py`. A kernel that is a product over the features makes every average over independent features a product of
-averages, so that nothing is sampled. Read `products.py` first: it is that form, over features, groups and categories
-(units) whose distributions are in `margins.py`. `variances.py` has the variances of the parts of a function, and
-`partial_dependence.py` the curves. `monte_carlo.py` serves models that only predict. The answers share the fields of
-`records.py`.
+`effects`, `interactions`, `variance_shares` (`sobol.py`) and `explain` (`shapley.py`) take a fitted model and rows;
+`context.py` reads these arguments. If the kernel is a product over the features, every average over independent
+features is a product of averages, so nothing is sampled. Read `products.py` first: it writes the posterior as such
+products over units, which are features, groups and categories. `margins.py` has the distributions of the units,
+`variances.py` the variances of the parts of a function, and `partial_dependence.py` the curves. `monte_carlo.py`
+replaces the closed forms for models that only predict. `records.py` has the fields that all results share.
 """

@@ -1,7 +1,7 @@
-"""The context of a question about an effect: a model, the rows, and the units: features, groups and categories.
+"""Read the arguments that all functions of this package share: a model, rows, and units.
 
-`EffectContext.read` reads the arguments that all functions of this package share. `value_grid` has the values along
-which a unit is varied: a grid of numbers, or the levels of a category.
+Units are features, groups and categories. `EffectContext` has the arguments after reading. `value_grid` returns the
+values along which a unit is varied: a grid of numbers, or the levels of a category.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gpsift._utils.text import join_names
 from gpsift._utils.threads import blas_threads_for
 from gpsift._utils.validation import feature_index, read_features
 from gpsift.decomposition.margins import Margin, Margins, read_margins
-from gpsift.decomposition.monte_carlo import HOW
+from gpsift.decomposition.monte_carlo import SAMPLED
 from gpsift.decomposition.products import ProductTriple
 from gpsift.likelihoods.distributions import Gaussian
 from gpsift.reference.base import DrawRequest, MissingCapability, PlacedPosterior, Reference
@@ -59,7 +59,7 @@ class EffectContext:
         categorical: Iterable[str | int] | None = None,
         of: str | int | None = None,
     ) -> Self:
-        """Read a user's arguments; the default rows are the training rows, or a sample of them for data elsewhere."""
+        """Read a user's arguments; rows default to the training rows, or to the sample of them that the model keeps."""
         reference, name = select_function(as_reference(model), of)
         inputs = reference.inputs
         if X is None:
@@ -69,7 +69,7 @@ class EffectContext:
             inputs.check(names, table.shape[1])
         points = inputs.points(table)
         units = FeatureGroups.read(groups, categorical, points.inputs)
-        if len(units.names) > MOST_UNITS:  # what is reported of pairs grows with the square of their number
+        if len(units.names) > MOST_UNITS:  # matrices of pairs grow with the square of the number of units
             units = units.select(*_units_with(units, reference.open_columns))
         return cls(reference, points, units, name)
 
@@ -98,9 +98,9 @@ class EffectContext:
         return closed_posterior(self.first_member, self.X) is not None
 
     def shared_fields(self, **details: Any) -> dict[str, Any]:
-        """Return the fields of an answer that all answers have."""
+        """Return the fields that all results have."""
         details = {"n_rows": len(self.X), **details, "versions": versions()}
-        how = "closed form" if self.is_closed else HOW
+        how = "closed form" if self.is_closed else SAMPLED
         return {"mean_of": self.model.mean_of, "of": self.of, "how": how, "details": details}
 
     def margins(self, margins: Margins, X: np.ndarray | None = None) -> tuple[Margin, ...]:
@@ -124,12 +124,12 @@ class EffectContext:
 
 
 def _units_with(units: FeatureGroups, columns: Sequence[int]) -> list[int]:
-    """Numbers of the units that have one of the columns."""
+    """Return indices of the units that have one of the columns."""
     return [unit for unit, own in enumerate(units.columns) if set(columns).intersection(own)]
 
 
 def closed_posterior(model: Reference, X: np.ndarray) -> PlacedPosterior | None:
-    """The latent posterior of a model whose kernel is a sum of products, or None for all other models."""
+    """Return the latent posterior of a model whose kernel is a sum of products, or None for all other models."""
     try:
         placed = model.at(model.inputs.points(X[:1])).placed_posterior()  # it does not depend on the rows
         ProductTriple.of(placed.posterior)
@@ -162,7 +162,7 @@ def select_function(model: Reference | Ensemble, of: str | int | None) -> tuple[
 
 
 def noise_var(model: Reference, X: np.ndarray) -> float | None:
-    """The variance of Gaussian noise, in squared units of the target, or None for other likelihoods."""
+    """Return the variance of Gaussian noise, in squared units of the target, or None for other likelihoods."""
     response = model.at(model.inputs.points(X[:1]))
     observed, latent = response.distribution(latent=False), response.distribution(latent=True)
     return float(observed.var[0] - latent.var[0]) if isinstance(observed, Gaussian) else None
@@ -182,7 +182,7 @@ class ValueGrid:
 
 
 def value_grid(context: EffectContext, unit: int, n_values: int = N_VALUES) -> ValueGrid | None:
-    """The grid of a unit; None for a group of columns that is no category, since it has no one direction."""
+    """Return the grid of a unit; None for a group that is no category, which has no single direction to vary along."""
     units = context.units
     if unit in units.levels:
         labels = level_labels(units.levels[unit], units.names[unit], context.points.inputs)
@@ -198,10 +198,9 @@ def value_grid(context: EffectContext, unit: int, n_values: int = N_VALUES) -> V
 
 
 def level_labels(levels: Levels, name: str, inputs: Inputs) -> tuple[str, ...]:
-    """Labels of the levels of a category: their codes, or the names of its indicator columns.
+    """Return labels of the levels of a category: their codes, or the names of its indicator columns.
 
-    A category with two levels may have a column for one of them only. The recipe of the inputs, if there is one, knows
-    the name of the other.
+    A category may have no column for one of its levels. The recipe of the inputs, if there is one, has its name.
     """
     names = inputs.names
     columns = [names[column].removeprefix(name).lstrip("=_ ") or names[column] for column in levels.columns]

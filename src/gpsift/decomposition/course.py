@@ -1,6 +1,6 @@
-"""The course of a curve in words: up, down, where it turns, and how far it goes.
+"""Describe a curve in words: whether it rises or falls, where it turns, and the difference between its extremes.
 
-A move counts as clear if it exceeds its posterior standard deviation twice and is not small beside the whole range.
+A rise or fall is clear if it is at least twice its posterior standard deviation and a tenth of the range of the curve.
 """
 
 from __future__ import annotations
@@ -11,26 +11,26 @@ import numpy as np
 
 from gpsift._utils.text import join_names
 
-# A clear move is at least this many posterior standard deviations, and this share of the whole range.
+# A clear rise or fall is at least this many posterior standard deviations, and this share of the range of the curve.
 CLEAR = 2.0
 LEAST_MOVE = 0.1
-# Rows differ if the ranges of their own curves exceed that of the average this many times.
+# Rows differ if the median range of their curves is more than this many times the range of the average.
 ROWS_DIFFER = 2.0
 UP_OR_DOWN = {1: "up", -1: "down"}
 
 
 @dataclass(frozen=True)
 class Course:
-    """The moves of a curve from its first value to its last.
+    """A curve from its first value to its last, as rises and falls.
 
     Attributes
     ----------
     moves : tuple of int
-        Up (1) and down (-1) alternately; empty where the curve makes no clear move.
+        Rises (1) and falls (-1), which alternate; empty if none is clear.
     turns : tuple of float
-        The values at which one move ends and the next begins.
+        The values at which the curve changes from rising to falling, or from falling to rising.
     is_bent : bool
-        Whether the curve is clearly no straight line.
+        Whether the curve deviates clearly from a straight line.
     lowest, highest : int
         Indices of the values with the lowest and the highest point.
     span, span_sd : float
@@ -78,11 +78,11 @@ def describe_curve(
     var = np.diag(covariance)
     sd = np.sqrt(np.maximum(var[:, None] + var - 2.0 * covariance, 0.0))  # of the differences of all points
     is_clear = _is_clear(np.abs(mean[:, None] - mean), sd, float(np.ptp(mean)))
-    moves, places = _moves(mean, is_clear)
-    if labels:  # levels have no order: one move from the lowest to the highest
+    moves, places = _find_moves(mean, is_clear)
+    if labels:  # levels have no order: a rise from the lowest to the highest represents the difference
         moves, places = ((1,) if is_clear[lowest, highest] else ()), []
     span, span_sd = float(mean[highest] - mean[lowest]), float(sd[lowest, highest])
-    furthest = max(span, CLEAR * float(np.nan_to_num(span_sd)))
+    average_range = max(span, CLEAR * float(np.nan_to_num(span_sd)))
     return Course(
         moves=moves,
         turns=tuple(float(x[place]) for place in places),
@@ -91,28 +91,28 @@ def describe_curve(
         highest=highest,
         span=span,
         span_sd=span_sd,
-        rows_differ=bool(len(individual) and np.median(np.ptp(individual, axis=1)) > ROWS_DIFFER * furthest),
+        rows_differ=bool(len(individual) and np.median(np.ptp(individual, axis=1)) > ROWS_DIFFER * average_range),
         labels=labels,
     )
 
 
 def _is_clear(sizes: np.ndarray, sd: np.ndarray, span: float) -> np.ndarray:
-    """Whether differences exceed their uncertainty, as far as that is known, and are not small beside the range."""
+    """Whether differences are large compared with their uncertainty, if that is known, and with the range."""
     return (sizes > 0.0) & (sizes >= CLEAR * np.nan_to_num(sd)) & (sizes >= LEAST_MOVE * span)
 
 
-def _moves(mean: np.ndarray, is_clear: np.ndarray) -> tuple[tuple[int, ...], list[int]]:
-    """Alternating moves, and the places between them; a turn counts once the move after it is clear."""
+def _find_moves(mean: np.ndarray, is_clear: np.ndarray) -> tuple[tuple[int, ...], list[int]]:
+    """Return clear rises (1) and falls (-1) in turn, and the indices at which one changes to the other."""
     moves: list[int] = []
     turns: list[int] = []
     low = high = 0
     for place in range(len(mean)):
-        now = moves[-1] if moves else 0
-        low = place if now <= 0 and mean[place] < mean[low] else low
-        high = place if now >= 0 and mean[place] > mean[high] else high
-        if now >= 0 and place > high and is_clear[high, place]:
+        last = moves[-1] if moves else 0
+        low = place if last <= 0 and mean[place] < mean[low] else low
+        high = place if last >= 0 and mean[place] > mean[high] else high
+        if last >= 0 and place > high and is_clear[high, place]:
             turns, moves, low = [*turns, high], [*moves, -1], place
-        elif now <= 0 and place > low and is_clear[low, place]:
+        elif last <= 0 and place > low and is_clear[low, place]:
             turns, moves, high = [*turns, low], [*moves, 1], place
     return tuple(moves), turns[1:]
 
@@ -120,6 +120,6 @@ def _moves(mean: np.ndarray, is_clear: np.ndarray) -> tuple[tuple[int, ...], lis
 def _is_nonlinear(x: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> bool:
     """Whether the curve deviates clearly from its least-squares line somewhere."""
     line = np.column_stack([np.ones_like(x), x - x.mean()])
-    away = np.eye(len(x)) - line @ np.linalg.pinv(line)
-    sd = np.sqrt(np.maximum(np.diag(away @ covariance @ away.T), 0.0))
-    return bool(_is_clear(np.abs(away @ mean), sd, float(np.ptp(mean))).any())
+    to_residual = np.eye(len(x)) - line @ np.linalg.pinv(line)
+    sd = np.sqrt(np.maximum(np.diag(to_residual @ covariance @ to_residual.T), 0.0))
+    return bool(_is_clear(np.abs(to_residual @ mean), sd, float(np.ptp(mean))).any())

@@ -1,7 +1,7 @@
-"""Effects: how the prediction changes along each feature, on average over the rows, with a posterior band.
+"""Compute how the average prediction over the rows changes along each feature, with a posterior band.
 
-`effects` averages the curves of `partial_dependence.py` over the rows as they are; `Effects` is its answer. Its curves
-also say which of their values the rows could have, by a linear regression of each feature on the others.
+`effects` averages the curves of `partial_dependence.py` over the rows, and returns `Effects`. A linear regression of
+each feature on the others says which values of a curve the rows could have.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-# Rows that curves are averaged over, at most; and where every row has to be predicted at every value.
+# The largest number of rows that curves are averaged over: in closed form, and where each is predicted at each value.
 MOST_ROWS = 2000
 MOST_PREDICTED_ROWS = 200
-# Rows with a curve of their own, and rows in the rug.
+# The number of rows whose own curves are drawn, and of rows in the rug.
 N_INDIVIDUAL = 30
 N_RUG = 200
 # Draws of the hyperparameters that a band is pooled over: a mean and a variance need fewer than quantiles.
 N_DRAWS = 50
-# A row could have a value within this many standard deviations of what a regression on the other columns expects.
-WITHIN = 3.0
-# A value that a smaller share of the rows could have is beyond the data.
+# A row could have values within this many standard deviations of its prediction by a regression on other columns.
+SUPPORT_SDS = 3.0
+# A value is supported by the data if at least this share of the rows could have it.
 LEAST_SUPPORT = 0.1
 # The 97.5 % quantile of a normal distribution.
 QUANTILE = 1.96
@@ -104,7 +104,7 @@ def effects(
     context = replace(context, units=named.ungrouped(context.points.inputs.names))
     units = _select_units(features, named, context)
     rows = AveragedRows.draw(context, latent, seed)
-    # No unit lacks a grid: groups that are no category have been opened.
+    # Every unit has a grid: `ungrouped` has split the groups that are no category.
     values = [grid for unit in units if (grid := value_grid(context, unit)) is not None]
     margins = read_margins("data", context.X, context.units.select(*units))
     columns = [context.units.columns[unit] for unit in units]
@@ -121,10 +121,10 @@ def effects(
         mean_of = context.model.mean_of
     pooled = [pool_draws(each) for each in zip(*found, strict=True)]
     return Effects(
-        curves=tuple(_curve(*each, context, rows) for each in zip(units, values, pooled, strict=True)),
+        curves=tuple(_make_curve(*each, context, rows) for each in zip(units, values, pooled, strict=True)),
         average=average,
         mean_of=mean_of,
-        band=_band(pooled, rows, len(found)),
+        band=_describe_band(pooled, rows, len(found)),
         of=context.of,
         how="closed form" if context.is_closed and rows.is_latent else "averages of the model's own predictions",
         k_hat=k_hat,
@@ -140,7 +140,7 @@ class Curve:
     ----------
     name : str
     x : array (g,)
-        Values of the feature, or for a category the places of its `labels`.
+        Values of the feature, or for a category the indices of its `labels`.
     mean, sd : arrays (g,)
         The average over the rows, and the posterior standard deviation of this average.
     covariance : array (g, g)
@@ -167,7 +167,7 @@ class Curve:
 
     @property
     def span(self) -> float:
-        """The difference between the highest and the lowest point."""
+        """The difference between the largest and the smallest value of `mean`."""
         return float(np.ptp(self.mean)) if self.mean.size else 0.0
 
     @property
@@ -187,15 +187,15 @@ class Curve:
 
     @cached_property
     def course(self) -> Course:
-        """The moves of the curve: up, down, where it turns; ``curve.course.told`` has them in words."""
+        """The rises and falls of the curve, and where it turns; ``curve.course.told`` has them in words."""
         return describe_curve(self.x, self.mean, self.covariance, self.individual, self.labels)
 
     def at(self, place: int) -> str:
-        """One of the values as text."""
+        """Return one of the values as text."""
         return self.labels[place] if self.labels else f"{self.x[place]:.4g}"
 
     def to_frame(self) -> pd.DataFrame:
-        """A data frame with a row for each value."""
+        """Return a data frame with a row for each value."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -216,7 +216,7 @@ class Curve:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Effects(FunctionRecord, Serializable):
-    """The effects of features on the prediction, on average over the rows as they are.
+    """The effects of features on the prediction, on average over the rows.
 
     Attributes
     ----------
@@ -254,7 +254,7 @@ class Effects(FunctionRecord, Serializable):
         return len(self.curves)
 
     def to_frame(self) -> pd.DataFrame:
-        """A data frame with a row for each value of each feature."""
+        """Return a data frame with a row for each value of each feature."""
         import pandas as pd
 
         frames = [curve.to_frame() for curve in self.curves]
@@ -318,31 +318,31 @@ class AveragedRows:
         response = first.at(first.inputs.points(context.X[:1]))
         is_latent = latent or isinstance(response.distribution(latent=False), Gaussian)
         most = MOST_ROWS if is_latent and context.is_closed else MOST_PREDICTED_ROWS
-        X = context.X[_sample(len(context.X), most, rng)]
+        X = context.X[_sample_rows(len(context.X), most, rng)]
         is_shown = np.zeros(len(X), dtype=bool)
-        is_shown[_sample(len(X), N_INDIVIDUAL, rng)] = True
+        is_shown[_sample_rows(len(X), N_INDIVIDUAL, rng)] = True
         varying = tuple(column for column in context.model.used if np.ptp(X[:, column]) > 0)
         if not varying or len(X) < 3:
             return cls(X, is_shown, is_latent, (), np.empty((len(X), 0)), np.empty(0))
-        there = X[:, list(varying)]
-        conditionals = fit_conditionals(InputMoments.of(there), "auto")
-        return cls(X, is_shown, is_latent, varying, conditionals.mean(there), conditionals.sd)
+        inputs = X[:, list(varying)]
+        conditionals = fit_conditionals(InputMoments.of(inputs), "auto")
+        return cls(X, is_shown, is_latent, varying, conditionals.mean(inputs), conditionals.sd)
 
     def support(self, unit: Sequence[int], grid: ValueGrid) -> np.ndarray:
-        """The share of rows that could have each value; 1 for categories, which have no regression."""
+        """Return the share of rows that could have each value; 1 for categories, which have no regression."""
         if grid.labels is not None or unit[0] not in self.regressed:
             return np.ones(len(grid.values))
         k = self.regressed.index(unit[0])
-        return np.mean(np.abs(grid.values[:, 0] - self.fitted[:, [k]]) <= WITHIN * self.residual_sd[k], axis=0)
+        return np.mean(np.abs(grid.values[:, 0] - self.fitted[:, [k]]) <= SUPPORT_SDS * self.residual_sd[k], axis=0)
 
 
-def _sample(n: int, most: int, rng: np.random.Generator) -> np.ndarray:
-    """All of n row numbers, or `most` of them at random, ascending."""
+def _sample_rows(n: int, most: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw at most `most` of n row numbers, ascending."""
     return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
 
 
 def _select_units(features: Iterable[str | int] | None, named: FeatureGroups, context: EffectContext) -> list[int]:
-    """Read the units that get a curve, by falling KL; a group of `named` gives the units of its columns."""
+    """Select the units that get a curve, by falling KL; a group of `named` gives the units of its columns."""
     units, selected = context.units, []
     if features is None:
         used = set(context.model.used)
@@ -366,7 +366,7 @@ def _select_units(features: Iterable[str | int] | None, named: FeatureGroups, co
 def _curves_of_draws(
     context: EffectContext, grids: Sequence[CurveGrid], rows: AveragedRows, seed: int
 ) -> tuple[list[list[PartialDependence]], float]:
-    """Curves of models with hyperparameters drawn from their approximate posterior, and the k-hat of these draws."""
+    """Compute curves with hyperparameters drawn from their approximate posterior, and the k-hat of these draws."""
     columns = context.model.open_columns
     kept, X = [grid.on_columns(columns) for grid in grids], rows.X[:, list(columns)]
 
@@ -377,7 +377,9 @@ def _curves_of_draws(
     return context.map_draws(curves, N_DRAWS, seed)
 
 
-def _curve(unit: int, grid: ValueGrid, found: PartialDependence, context: EffectContext, rows: AveragedRows) -> Curve:
+def _make_curve(
+    unit: int, grid: ValueGrid, found: PartialDependence, context: EffectContext, rows: AveragedRows
+) -> Curve:
     columns = context.units.columns[unit]
     return Curve(
         name=context.units.names[unit],
@@ -392,7 +394,7 @@ def _curve(unit: int, grid: ValueGrid, found: PartialDependence, context: Effect
     )
 
 
-def _band(curves: Sequence[PartialDependence], rows: AveragedRows, n_draws: int) -> str:
+def _describe_band(curves: Sequence[PartialDependence], rows: AveragedRows, n_draws: int) -> str:
     if any(np.isnan(curve.covariance).any() for curve in curves):
         return "none: curves are averages of the model's own predictions"
     over = f", over {n_draws} draws of the hyperparameters" if n_draws > 1 else ""

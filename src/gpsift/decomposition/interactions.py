@@ -1,8 +1,8 @@
-r"""Interactions: pairs of features whose effects depend on each other, the evidence for them, and where they act.
+r"""Find interactions: pairs of features whose effects depend on each other, the evidence, and the local strength.
 
-The share of a pair is the share V of the variance of the function that needs both features. The data have decided only
-part of it: E V - V is the excess of its posterior expectation, which is large for a model that knows little about the
-two features. The ratio of V to this excess is the evidence for the pair.
+Let V be the part of the variance of the posterior mean that needs both features of a pair. The posterior expectation of
+this variance is larger than V. The excess is the undecided part: it is large if the data say little about the pair. The
+evidence for the pair is V over the undecided part, and its share is V over the variance of the function.
 
 The strength of a pair at a point is the second derivative of the mean along both features, per standard deviation of
 each, over the standard deviation of the prediction (R-sens2 of the mean; Paananen et al. 2021).
@@ -21,7 +21,7 @@ from gpsift._utils.text import join_names, summary_html
 from gpsift._utils.validation import feature_index
 from gpsift.decomposition.context import EffectContext, closed_posterior, value_grid
 from gpsift.decomposition.margins import Margins
-from gpsift.decomposition.monte_carlo import mixed_differences, sampled_surface
+from gpsift.decomposition.monte_carlo import estimate_surface, mixed_differences
 from gpsift.decomposition.partial_dependence import ICECurves, ICERows
 from gpsift.decomposition.products import ProductTriple
 from gpsift.decomposition.records import FunctionRecord
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 # The least evidence for an interaction: in docs/mathematics/effects.md 2 of 500 sets have a false one with more.
 LEAST_EVIDENCE = 5.0
-# The undecided part of a variance is not known to less than this share of the largest variance.
+# The undecided part of a variance has a rounding error of about this share of the largest variance.
 ROUNDING = 1e-10
-# Pairs with a strength at each point, and pairs with a surface.
+# The largest number of pairs with a strength at each point, and of those of them with a surface.
 MOST_PAIRS = 10
 MOST_SURFACES = 3
 SURFACE_VALUES = 25
@@ -46,7 +46,7 @@ SURFACE_VALUES = 25
 # deviations of a feature.
 MOST_SURFACE_ROWS = 100
 STEP = 0.01
-# Second derivatives at all rows hold at most this many doubles.
+# The largest number of doubles in the second derivatives at all rows.
 HESSIAN_DOUBLES = 2**25
 # Pairs that are printed, at most.
 MOST_LINES = 10
@@ -71,7 +71,7 @@ def interactions(
     X : array or data frame (n, p), optional
         The rows at which the function is described; by default those of the fit.
     pairs : iterable of pairs of features, optional
-        Pairs that get a surface, besides the strongest ones.
+        Pairs that get a surface in addition to the strongest ones.
     margins, groups, categorical, of : optional
         As in `variance_shares`.
 
@@ -93,11 +93,11 @@ def interactions(
     unit_margins = context.margins(margins)
     with context.blas_threads():
         found = [
-            unit_variances(each, context.X, units, unit_margins, shapley=False, open_pairs=True)
+            unit_variances(each, context.X, units, unit_margins, shapley=False, undecided_pairs=True)
             for each in context.members
         ]
         decided = np.mean([each.pairs for each in found], axis=0)
-        undecided = np.mean([each.open_pairs for each in found if each.open_pairs is not None], axis=0)
+        undecided = np.mean([each.undecided_pairs for each in found if each.undecided_pairs is not None], axis=0)
         variance = float(np.mean([each.whole for each in found]))
         varying = [pair for pair in combinations(range(len(decided)), 2) if decided[pair] > 0]
         strongest = sorted(varying, key=lambda pair: -decided[pair])[:MOST_PAIRS]
@@ -128,7 +128,7 @@ def interactions(
 class Surface:
     """The average prediction over the rows with two features at each pair of their values, (g, h).
 
-    `x` and `y` are the values, or for categories the places of their labels; `x_rows` and `y_rows` those of the rows.
+    `x` and `y` are the values, or for categories indices of their labels; `x_rows` and `y_rows` are those of the rows.
     """
 
     names: tuple[str, str]
@@ -141,7 +141,7 @@ class Surface:
     y_rows: np.ndarray | None = None
 
     def to_frame(self) -> pd.DataFrame:
-        """A data frame with a row for each value of the first feature, and a column for each of the second."""
+        """Return a data frame with a row for each value of the first feature, and a column for each of the second."""
         import pandas as pd
 
         rows = self.x_labels or [f"{value:.4g}" for value in self.x]
@@ -165,7 +165,7 @@ class Interactions(FunctionRecord, Serializable):
     share : array (p, p)
         The share of the variance of the function that needs both features of a pair.
     evidence : array (p, p)
-        That variance over the part of it that the data have not decided; NaN where the model does not know that part.
+        The variance that needs both, over its undecided part; NaN where the model does not know the undecided part.
     least_evidence : float
         Pairs with less are not called interactions.
     pairs : array (k, 2)
@@ -204,7 +204,7 @@ class Interactions(FunctionRecord, Serializable):
         return tuple((self.names[i], self.names[j]) for i, j in pairs)
 
     def where(self, first: str, second: str) -> np.ndarray:
-        """Numbers of the points, by falling strength of a pair of `pairs`."""
+        """Return indices of the points, by falling strength of a pair of `pairs`."""
         wanted = {first, second}
         for number, (i, j) in enumerate(self.pairs.tolist()):
             if {self.names[i], self.names[j]} == wanted:
@@ -212,7 +212,7 @@ class Interactions(FunctionRecord, Serializable):
         raise ValueError(f"{first} and {second} are not among the {len(self.pairs)} strongest pairs.")
 
     def surface(self, first: str, second: str) -> Surface:
-        """The surface of a pair."""
+        """Return the surface of a pair."""
         for surface in self.surfaces:
             if set(surface.names) == {first, second}:
                 return surface
@@ -223,7 +223,7 @@ class Interactions(FunctionRecord, Serializable):
 
     @property
     def by_largest_share(self) -> np.ndarray:
-        """Features by the share of their strongest pair; two or more of them, and none without a share besides."""
+        """Features with a positive share of a pair, by their largest such share; at least two features."""
         largest = self.share.max(axis=1, initial=0.0)
         return np.argsort(-largest, kind="stable")[: max(2, int(np.count_nonzero(largest)))]
 
@@ -234,7 +234,7 @@ class Interactions(FunctionRecord, Serializable):
         return next((of_pair[frozenset(pair)] for pair in self.found if frozenset(pair) in of_pair), None)
 
     def to_frame(self) -> pd.DataFrame:
-        """A data frame with a row for each pair, the largest share first."""
+        """Return a data frame with a row for each pair, the largest share first."""
         import pandas as pd
 
         i, j = np.triu_indices(len(self.names), 1)
@@ -292,7 +292,7 @@ def _read_pair(pair: Any, names: tuple[str, ...]) -> tuple[int, int]:
 def _local_strength(
     model: Reference, points: Points, pairs: Sequence[tuple[int, int]], context: EffectContext
 ) -> np.ndarray:
-    """R-sens2 of the mean for each pair at the points, (n, pairs); NaN for groups and categories."""
+    """Compute R-sens2 of the mean for each pair at the points, (n, pairs); NaN for groups and categories."""
     found = np.full((len(points), len(pairs)), np.nan)
     columns, levels = context.units.columns, context.units.levels
     column = {unit: own[0] for unit, own in enumerate(columns) if unit not in levels and len(own) == 1}
@@ -331,7 +331,7 @@ def _surface(pair: tuple[int, int], context: EffectContext) -> Surface | None:
         placed = closed_posterior(model, X)
         if placed is None:
             some = X[:: -(-len(X) // MOST_SURFACE_ROWS)]
-            means.append(sampled_surface(model, some, columns, [first.values, second.values]))
+            means.append(estimate_surface(model, some, columns, [first.values, second.values]))
         else:
             ice = ICERows(ProductTriple.of(placed.posterior), placed.inputs(X))
             x, y = placed.inputs_of(columns[0], first.values), placed.inputs_of(columns[1], second.values)

@@ -1,9 +1,9 @@
-r"""Margins: how the values of one feature, group or category are distributed, as nodes and weights.
+r"""Describe the distribution of the values of a feature, group or category by nodes and weights: its margin.
 
-The rows' own margin of a column is the distribution that gives each of its n values the weight 1 / n. Its averages of
-polynomials of degree up to 2 Q - 1 are those over Q nodes of Gauss quadrature: the eigenvalues of the tridiagonal
-matrix to which Lanczos' iteration takes diag(x), from the start sqrt(1 / n), with the squares of the first entries of
-the eigenvectors as weights (Golub and Welsch 1969). Averages of smooth functions are so those over all rows.
+The empirical margin of a column gives each of its n values the weight 1 / n. Gauss quadrature with Q nodes has the same
+averages of polynomials of degree up to 2 Q - 1. Lanczos' iteration from the start sqrt(1 / n) makes diag(x)
+tridiagonal. The eigenvalues of that matrix are the nodes, and the squares of the first entries of its eigenvectors the
+weights (Golub and Welsch 1969). Averages of smooth functions are then nearly those over all rows.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from gpsift._utils.quadrature import gauss_from_recurrence, gauss_hermite, gauss
 from gpsift._utils.text import join_names
 from gpsift.relevance.feature_groups import FeatureGroups
 
-# Values that a column has at most to be taken as they are, and nodes in their place otherwise.
+# A column with at most this many values keeps them as nodes. Otherwise this is the number of nodes.
 N_NODES = 32
 # A group of columns has no Gauss quadrature: at most this many rows represent all of them.
 MOST_GROUP_ROWS = 500
-# Where the next vector of Lanczos' iteration is shorter than this, in ranges of the column, all values are found.
+# Lanczos' iteration ends at a vector shorter than this, in ranges of the column: the nodes found are then exact.
 EXHAUSTED = 1e-13
 KINDS = ("data", "uniform", "normal")
 
@@ -73,27 +73,27 @@ def read_margins(
 
 
 def data_margin(x: np.ndarray, n_nodes: int = N_NODES) -> Margin:
-    """The values of a column with their shares, or nodes of Gauss quadrature where there are more values."""
+    """Return the values of a column with their shares, or nodes of Gauss quadrature if there are more values."""
     values, counts = np.unique(x, return_counts=True)
     shares = counts / counts.sum()
     return Margin(values[:, None], shares) if len(values) <= n_nodes else _gauss(values, shares, n_nodes)
 
 
 def uniform_margin(x: np.ndarray, n_nodes: int = N_NODES) -> Margin:
-    """A uniform margin over the range of a column."""
+    """Return a uniform margin over the range of a column."""
     nodes, weights = gauss_legendre(n_nodes)
     low, high = x.min(), x.max()
     return Margin((0.5 * (low + high) + 0.5 * (high - low) * nodes)[:, None], 0.5 * weights)
 
 
 def normal_margin(x: np.ndarray, n_nodes: int = N_NODES) -> Margin:
-    """A normal margin with the mean and the standard deviation of a column."""
+    """Return a normal margin with the mean and the standard deviation of a column."""
     nodes, weights = gauss_hermite(n_nodes)
     return Margin((x.mean() + x.std() * nodes)[:, None], weights / weights.sum())
 
 
 def group_margin(rows: np.ndarray) -> Margin:
-    """The rows of a group with their shares; large tables are sampled."""
+    """Return the rows of a group with their shares; large tables are sampled."""
     if len(rows) > MOST_GROUP_ROWS:
         rows = rows[np.random.default_rng(0).choice(len(rows), MOST_GROUP_ROWS, replace=False)]
     values, counts = np.unique(rows, axis=0, return_counts=True)
@@ -114,17 +114,17 @@ def check_margin(given: Any, name: str, n_columns: int) -> Margin:
 
 
 def _gauss(values: np.ndarray, shares: np.ndarray, n_nodes: int) -> Margin:
-    """Gauss quadrature for the distribution that gives these values these shares."""
+    """Compute Gauss quadrature for the distribution that gives these values these shares."""
     center, scale = 0.5 * (values[0] + values[-1]), 0.5 * (values[-1] - values[0])
     x = (values - center) / scale
     basis = np.zeros((n_nodes, len(x)))
-    diagonal, beside = np.empty(n_nodes), np.empty(n_nodes - 1)
+    diagonal, off_diagonal = np.empty(n_nodes), np.empty(n_nodes - 1)
     vector, found = np.sqrt(shares), n_nodes
     for k in range(n_nodes):
         basis[k] = vector
         moved = x * vector
         diagonal[k] = vector @ moved
-        for _ in range(2):  # once is not enough to keep the vectors orthogonal to the last digit
+        for _ in range(2):  # a second pass makes the vectors orthogonal up to rounding
             moved -= basis[: k + 1].T @ (basis[: k + 1] @ moved)
         length = float(np.linalg.norm(moved))
         if k == n_nodes - 1:
@@ -132,6 +132,6 @@ def _gauss(values: np.ndarray, shares: np.ndarray, n_nodes: int) -> Margin:
         if length < EXHAUSTED:
             found = k + 1
             break
-        beside[k], vector = length, moved / length
-    nodes, weights = gauss_from_recurrence(diagonal[:found], beside[: found - 1])
+        off_diagonal[k], vector = length, moved / length
+    nodes, weights = gauss_from_recurrence(diagonal[:found], off_diagonal[: found - 1])
     return Margin((center + scale * nodes)[:, None], weights)

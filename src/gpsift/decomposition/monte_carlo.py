@@ -1,15 +1,15 @@
-r"""Variances, Shapley values and surfaces from predictions alone: averages over points drawn from the margins.
+r"""Estimate variances, Shapley values and surfaces from predictions alone, by points drawn from the margins.
 
-These serve models whose posterior is no triple. The nodes of a unit's margin are summed over where one unit is
-averaged; all other units have the values of Sobol points. With f_i for f at a point x whose unit i has the value of an
-independent point y, and z_k for a point between x and y, as units change from x to y in random order,
+These estimates are for models without closed forms. An average over one unit is a sum over the nodes of its margin; an
+average over several units is one over Sobol points x and y, which are independent. Let f_i be f at x with unit i from
+y, and let z_k be x with the first k units of a random order from y. Then
 
 .. math::
     V_j^{total} = \mathrm E \, \mathrm{Var}_j f , \qquad V_j = \mathrm{Var}_j \, \mathrm E f , \qquad
     V_{ij} = \tfrac14 \mathrm E (f - f_i - f_j + f_{ij})^2
 
-(Liu and Owen 2006), and Shapley's share of the unit that changes from z_k to z_k+1 is the average of
-(f(x) - (f(z_k) + f(z_k+1)) / 2) (f(z_k) - f(z_k+1)) (Goda 2021), which adds up to (f(x) - f(y))^2 / 2.
+(Liu and Owen 2006). Shapley's share of the unit that changes from z_k to z_k+1 is the average of
+(f(x) - (f(z_k) + f(z_k+1)) / 2) (f(z_k) - f(z_k+1)) (Goda 2021); these terms add up to (f(x) - f(y))^2 / 2.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from gpsift.decomposition.variances import Variances
 from gpsift.reference.base import MissingCapability, Reference
 from gpsift.reference.inputs import Points
 
-# The text that records have for numbers made in this file.
-HOW = "the model's own predictions at points drawn from the margins"
+# The text in results whose numbers come from this file.
+SAMPLED = "the model's own predictions at points drawn from the margins"
 # Sobol points, powers of 2: for Shapley's shares, and for averages over the nodes of a unit.
 N_POINTS = 4096
 N_AVERAGED = 256
-# The number of points for a pair falls with the number of pairs, so that there are this many predictions in all.
+# The number of predictions for all pairs. Each pair has an equal part of them, but at least this many points.
 PAIR_PREDICTIONS = 200_000
 LEAST_PAIR_POINTS = 64
-# Points at which the variance of a pair that the data have not decided is averaged.
+# Points over which the undecided part of the variance of a pair is averaged.
 N_OPEN = 128
 # Background points of Shapley values; each is used in one order of the units and its reverse.
 N_BACKGROUND = 128
-# Doubles that the rows of one call of a model may hold.
+# The largest number of doubles in the rows of one call of a model.
 ROWS_DOUBLES = 2**21
 
 Function = Callable[[np.ndarray], np.ndarray]
 
 
 def latent_mean_function(model: Reference) -> Function:
-    """The latent mean of a model as a function of rows in the user's units, evaluated in chunks."""
+    """Return the latent mean of a model as a function of rows in the user's units, evaluated in chunks."""
 
     def mean(X: np.ndarray) -> np.ndarray:
         chunks = row_chunks(len(X), X.shape[1], 8 * ROWS_DOUBLES)
@@ -74,21 +74,21 @@ def exchange(x: np.ndarray, y: np.ndarray, *columns: tuple[int, ...]) -> np.ndar
     return mixed
 
 
-def sampled_variances(
+def estimate_variances(
     model: Reference,
     row: np.ndarray,
     columns: Sequence[tuple[int, ...]],
     margins: Sequence[Margin],
     *,
     shapley: bool = True,
-    open_pairs: bool = False,
+    undecided_pairs: bool = False,
 ) -> Variances:
     """Estimate the quantities of `gpsift.decomposition.variances.variances`, in squared units of the target.
 
     Columns that are in no unit have the values of the row.
     """
     f, n_columns = latent_mean_function(model), len(row)
-    # x and y are independent points, (n, columns) each, beside each other in one table.
+    # x and y are independent points, (n, columns) each, drawn as one table of twice as many columns.
     of_y = [tuple(n_columns + column for column in own) for own in columns]
     both = draw_points([*columns, *of_y], [*margins, *margins], np.tile(row, 2), N_POINTS)
     x, y = np.split(both, 2, axis=1)
@@ -102,25 +102,25 @@ def sampled_variances(
         whole=np.asarray(whole),
         pairs=_pair_variances(f, x, y, at_x, columns),
         shapley=_shapley_shares(f, x, y, at_x, columns, whole) if shapley else None,
-        open_pairs=_open_pairs(model, x[:N_OPEN], y[:N_OPEN], columns) if open_pairs else None,
+        undecided_pairs=_undecided_pairs(model, x[:N_OPEN], y[:N_OPEN], columns) if undecided_pairs else None,
     )
 
 
 def _first_and_total(f: Function, x: np.ndarray, own: tuple[int, ...], margin: Margin) -> tuple[float, float]:
-    """The variance of a unit alone, and of all parts that it has a share in, by the nodes of its margin."""
+    """Estimate the variance of a unit's own part, and of all parts that contain it, by the nodes of its margin."""
     n = len(x)
     values = f(rows_at_values(x, own, margin.nodes)).reshape(n, -1)
     deviations = values - (values @ margin.weights)[:, None]
     total = float(np.mean(deviations**2 @ margin.weights))
     first = float(deviations.mean(axis=0) ** 2 @ margin.weights)
-    # The average over n points has a variance of its own, a share of the unit's interactions.
+    # The variance of an average over n points is too large by (total - first) / n, which is subtracted.
     return max(0.0, (n * first - total) / (n - 1)), total
 
 
 def _shapley_shares(
     f: Function, x: np.ndarray, y: np.ndarray, at_x: np.ndarray, columns: Sequence[tuple[int, ...]], whole: float
 ) -> np.ndarray:
-    """Shapley's shares, (p,), scaled to add up to the variance of f at all points, which is known better."""
+    """Estimate Shapley's shares, (p,), scaled to add up to the variance of f, whose estimate is more precise."""
     n, p = len(x), len(columns)
     order = np.argsort(np.random.default_rng(0).uniform(size=(n, p)), axis=1)
     share, z, before = np.zeros(p), x.copy(), at_x
@@ -137,7 +137,7 @@ def _shapley_shares(
 def _pair_variances(
     f: Function, x: np.ndarray, y: np.ndarray, at_x: np.ndarray, columns: Sequence[tuple[int, ...]]
 ) -> np.ndarray:
-    """Variances that need both units of a pair, (p, p)."""
+    """Estimate the variances that need both units of a pair, (p, p)."""
     p = len(columns)
     found, pairs = np.zeros((p, p)), list(combinations(range(p), 2))
     if not pairs:
@@ -151,8 +151,8 @@ def _pair_variances(
     return found
 
 
-def _open_pairs(model: Reference, x: np.ndarray, y: np.ndarray, columns: Sequence[tuple[int, ...]]) -> np.ndarray:
-    """Variances of pairs that the data have not decided, (p, p), by the joint posterior; NaN for models without."""
+def _undecided_pairs(model: Reference, x: np.ndarray, y: np.ndarray, columns: Sequence[tuple[int, ...]]) -> np.ndarray:
+    """Estimate the undecided variances of pairs, (p, p), by the joint posterior; NaN for models without one."""
     n, p = len(x), len(columns)
     found, signs = np.zeros((p, p)), np.repeat([1.0, -1.0, -1.0, 1.0], n)
     for i, j in combinations(range(p), 2):
@@ -167,16 +167,16 @@ def _open_pairs(model: Reference, x: np.ndarray, y: np.ndarray, columns: Sequenc
     return found
 
 
-def sampled_shapley_values(
+def estimate_shapley_values(
     model: Reference, X: np.ndarray, columns: Sequence[tuple[int, ...]], margins: Sequence[Margin]
 ) -> tuple[float, np.ndarray]:
-    """Estimate the average of the function and Shapley values of the units at rows, (n, p); together they make f."""
+    """Estimate the average of the function and Shapley values of the units at rows, (n, p); they add up to f."""
     f, background = latent_mean_function(model), draw_points(columns, margins, X[0], N_BACKGROUND)
     rng, values = np.random.default_rng(0), np.zeros((len(X), len(columns)))
     for point in background:
         order = rng.permutation(len(columns))
         for units in (order, order[::-1]):
-            # From the background point to each row, as one unit after another gets the row's value.
+            # Change one unit after another from the value of the background point to that of the row.
             steps = np.tile(point, (len(columns) + 1, len(X), 1))
             for step, unit in enumerate(units):
                 own = list(columns[unit])
@@ -186,7 +186,7 @@ def sampled_shapley_values(
     return float(f(background).mean()), values / (2 * N_BACKGROUND)
 
 
-def sampled_surface(
+def estimate_surface(
     model: Reference, X: np.ndarray, columns: Sequence[tuple[int, ...]], grids: Sequence[np.ndarray]
 ) -> np.ndarray:
     """Average predictions over rows with two units at each pair of their values, (g, h)."""
@@ -199,7 +199,7 @@ def sampled_surface(
 
 
 def mixed_differences(model: Reference, points: Points, i: int, j: int, step: float) -> np.ndarray:
-    """Second derivatives along two columns, per standard deviation of each, by differences, (n,)."""
+    """Compute second derivatives along two columns, per standard deviation of each, by differences, (n,)."""
     f, sd, total = latent_mean_function(model), points.inputs.sd, np.zeros(len(points))
     for up, right in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
         moved = points.X.copy()

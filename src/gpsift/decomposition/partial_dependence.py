@@ -1,16 +1,15 @@
-r"""Partial dependence: the average curve of the rows along a unit, and its posterior covariance.
+r"""Compute partial dependence: the average curve of the rows along a unit, and its posterior covariance.
 
-The curve of a row has the unit at each value t of a grid and all other columns as the row has them (an individual
-conditional expectation; Goldstein et al. 2015). The average is over the rows, so over their own joint distribution. In
-general it is a weighted sum, sum_i W_ti f(x_i with unit j at t); all weights are 1 / n, or slopes of a response where a
-curve on its scale is wanted. With kappa_j the factor of the unit and kappa_-j that of all others, for each term of the
-kernel,
+The curve of a row has the unit at each value t of a grid, and the row's own values of all other columns (an individual
+conditional expectation; Goldstein et al. 2015). The average is over the rows, and so over their joint distribution. It
+is a weighted sum, sum_i W_ti f(x_i with unit j at t). The weights are 1 / n; the delta method below has others. With
+kappa_j the factor of the unit and kappa_-j that of all others, each term of the kernel contributes
 
 .. math::
     Q(t) = s \, \kappa_j(t, Z) \circ (W \kappa_{-j}(X, Z))_t , \qquad \mathrm{mean}(t) = Q(t) \, w , \\
     \mathrm{cov}(t, t') = s \, \kappa_j(t, t') \, (W \kappa_{-j}(X, X) W^T)_{t t'} - Q(t) \, M \, Q(t')^T .
 
-This is the band of an average, not an average of bands: errors that the rows do not share average out.
+The covariance is that of the average: it is smaller than the average variance of the curves.
 
 Each curve is taken less its own average over the margin of the unit. Where an observation is not Gaussian, curves are
 those of the mean of an observation, h(m_i(t), v_i(t)). By the delta method their covariance is that of the latent
@@ -91,7 +90,7 @@ class ModelCurves:
         return cls(model, X, is_latent, (placed, ICERows(ProductTriple.of(placed.posterior), placed.inputs(X))))
 
     def predict(self, X: np.ndarray) -> tuple[np.ndarray, Response]:
-        """The latent mean, or the mean of an observation, at rows, (n,), and the response there."""
+        """Predict the latent mean, or the mean of an observation, at rows, (n,); returns also the response."""
         response = self.model.at(self.model.inputs.points(X))
         mean = response.latent_mean if self.is_latent else response.distribution(latent=False).mean
         if mean.ndim > 1:
@@ -101,7 +100,7 @@ class ModelCurves:
         return mean, response
 
     def partial_dependence(self, grid: CurveGrid) -> PartialDependence:
-        """Curves on a grid, less their average over its margin, in units of the observations."""
+        """Compute curves on a grid, less their average over its margin, in units of the observations."""
         n, values = len(self.X), np.concatenate([grid.values, grid.margin.nodes])
         g = len(values)
         if not grid.columns:  # the model does not depend on the unit
@@ -117,7 +116,7 @@ class ModelCurves:
         return PartialDependence(curves, covariance).center(len(grid.values), grid.margin.weights)
 
     def _delta_method(self, grid: CurveGrid, values: np.ndarray, response: Response) -> np.ndarray:
-        """The covariance of curves of observations, (g, g); NaN without closed forms or slopes of observations."""
+        """Compute the covariance of curves of observations, (g, g); NaN without closed forms or slopes."""
         n, g = len(self.X), len(values)
         unknown = np.full((g, g), np.nan)
         if self.closed is None:
@@ -134,7 +133,7 @@ class ModelCurves:
 
 
 class ICERows:
-    """Rows whose curves are averaged, as the model sees them, with their distances, which all units share."""
+    """Rows whose curves are averaged, in units of the model, with their distances, which all units share."""
 
     def __init__(self, triple: ProductTriple, X: np.ndarray):
         self.triple = triple
@@ -157,18 +156,18 @@ class ICERows:
 
 @dataclass(frozen=True, eq=False)
 class ICECurves:
-    """Individual conditional expectations in closed form: some columns at values, all others as the rows have them."""
+    """Individual conditional expectations in closed form: some columns at given values, all others at the rows' own."""
 
     rows: ICERows
-    columns: Sequence[int]  # that are set
-    grid: np.ndarray  # their values, as the model sees them, (g, k)
+    columns: Sequence[int]  # that have given values
+    grid: np.ndarray  # the given values, in units of the model, (g, k)
 
     def own_factor(self, term: ProductTerm, Z: np.ndarray) -> np.ndarray:
-        """The factor of the columns between the grid and rows Z of all columns, (g, m)."""
+        """Compute the factor of the columns between the grid and Z, which has all columns, (g, m)."""
         return 1.0 + term.excess(self.columns, self.grid, Z[:, list(self.columns)])
 
     def _other_factors(self, distances: Sequence[np.ndarray], Z: np.ndarray) -> list[np.ndarray]:
-        """The factor of all other columns between the rows and Z, from their distances over all columns, (n, m)."""
+        """Compute the factor of all other columns between the rows and Z, from distances over all columns, (n, m)."""
         own, found = list(self.columns), []
         for term, distance in zip(self.rows.triple.terms, distances, strict=True):
             others = distance - term.squared_distance(own, self.rows.X[:, own], Z[:, own])
@@ -186,7 +185,7 @@ class ICECurves:
         return self._to_support if is_support else self._other_factors(self.rows.to_rows, self.rows.X)
 
     def means(self) -> np.ndarray:
-        """Posterior means of the curves, (n, g)."""
+        """Compute posterior means of the curves, (n, g)."""
         triple = self.rows.triple
         own = list(self.columns)
         planes = np.delete(self.rows.X, own, axis=1) @ np.delete(triple.slopes, own)
@@ -196,7 +195,7 @@ class ICECurves:
         return total
 
     def surface(self, columns: Sequence[int], grid: np.ndarray) -> np.ndarray:
-        """Average mean over the rows with these columns and other ones at each pair of their values, (g, h)."""
+        """Average the mean over the rows, with these columns and others at each pair of their values, (g, h)."""
         triple = self.rows.triple
         own, other = list(self.columns), list(columns)
         planes = np.delete(self.rows.X, [*own, *other], axis=1) @ np.delete(triple.slopes, [*own, *other])
@@ -210,24 +209,24 @@ class ICECurves:
         return total
 
     def covariance(self, W: np.ndarray) -> np.ndarray:
-        """Posterior covariance of the curves sum_i W_ti f(x_i with the columns at t), (g, g)."""
-        Q, prior = self._to_support_and_prior(W)
-        return prior - self.rows.triple.explained_between(Q)
+        """Compute the posterior covariance of the curves sum_i W_ti f(x_i with the columns at t), (g, g)."""
+        Q, prior = self._prior_covariances(W)
+        return prior - self.rows.triple.explained_covariance(Q)
 
     def covariance_of_sum(self, W: np.ndarray, coupled: Coupled) -> np.ndarray:
-        """Posterior covariance of the sum of curves of several functions, with weights W (C, g, n)."""
-        Q, priors = zip(*map(self._to_support_and_prior, W), strict=True)
+        """Compute the posterior covariance of the sum of curves of several functions, with weights W (C, g, n)."""
+        Q, priors = zip(*map(self._prior_covariances, W), strict=True)
         return np.sum(priors, axis=0) - coupled.explained_between(np.array(Q))
 
-    def _to_support_and_prior(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Prior covariances of the curves with the function at support points, (g, m), and with one another."""
+    def _prior_covariances(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Compute prior covariances of the curves with the function at support points, (g, m), and with one another."""
         triple, totals = self.rows.triple, W.sum(axis=1)
         Q = np.outer(triple.constant_var * totals, np.ones(len(triple.weights)))
         prior = triple.constant_var * np.outer(totals, totals)
-        moved = W @ self.rows.X  # the inputs of linear terms: averages of rows, with the columns at their values
-        moved[:, list(self.columns)] = totals[:, None] * self.grid
-        Q += (moved * triple.slope_var) @ triple.Z.T
-        prior += (moved * triple.slope_var) @ moved.T
+        inputs = W @ self.rows.X  # of linear terms: averages of rows, with the columns at the values of the grid
+        inputs[:, list(self.columns)] = totals[:, None] * self.grid
+        Q += (inputs * triple.slope_var) @ triple.Z.T
+        prior += (inputs * triple.slope_var) @ inputs.T
         grid_rows = np.zeros((len(self.grid), self.rows.X.shape[1]))
         grid_rows[:, list(self.columns)] = self.grid
         for term, to_support, to_rows in zip(triple.terms, self._to_support, self._to_rows, strict=True):

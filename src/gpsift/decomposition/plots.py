@@ -1,4 +1,4 @@
-"""Plots of effects: curves, pairs, shares of variance, and the attribution of a prediction."""
+"""Draw effects: curves, pairs, shares of variance, and the attribution of a prediction."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gpsift.decomposition.shapley import Attribution
     from gpsift.decomposition.sobol import VarianceShares
 
-# Features with their own part of the bar, at most, and the smallest share that is written into its part.
+# The largest number of features with their own part of the bar, and the smallest share that is written on its part.
 MOST_PARTS = 9
 LEAST_NAMED = 0.06
 NOISE = "0.85"
@@ -32,7 +32,7 @@ MOST_BARS = 12
 
 
 def stacked_shares(shares: VarianceShares, *, ax: Axes | None = None) -> Axes:
-    """One bar of the variance of an observation: features by their Shapley shares, all others, noise."""
+    """Draw one bar of the variance of an observation: features by their Shapley shares, all others, noise."""
     import matplotlib as mpl
 
     ax = new_axes(7.2, 1.9) if ax is None else ax
@@ -47,9 +47,8 @@ def stacked_shares(shares: VarianceShares, *, ax: Axes | None = None) -> Axes:
             continue
         ax.barh(0, width, left=left, color=colour, edgecolor="white", label=f"{name} {percent(width)}")
         if width >= LEAST_NAMED:
-            ax.text(
-                left + width / 2, 0, percent(width), ha="center", va="center", fontsize="small", color=_ink_on(colour)
-            )
+            ink = _text_colour(colour)
+            ax.text(left + width / 2, 0, percent(width), ha="center", va="center", fontsize="small", color=ink)
         left += width
     ax.set_xlim(0, 1)
     ax.set_yticks([])
@@ -59,8 +58,8 @@ def stacked_shares(shares: VarianceShares, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _ink_on(colour: Any) -> str:
-    """The colour of text on a colour: white on dark ones."""
+def _text_colour(colour: Any) -> str:
+    """Return the colour of text on a background: white on a dark one."""
     import matplotlib as mpl
 
     red, green, blue = mpl.colors.to_rgb(colour)
@@ -68,7 +67,7 @@ def _ink_on(colour: Any) -> str:
 
 
 def pair_matrix(found: Interactions, *, ax: Axes | None = None) -> Axes:
-    """A matrix of the shares of all pairs, with numbers for those found; features with the largest shares first."""
+    """Draw a matrix of the shares of all pairs, with numbers for those found; the largest shares come first."""
     from matplotlib.ticker import PercentFormatter
 
     shown = found.by_largest_share[:MOST_IN_MATRIX]
@@ -100,7 +99,7 @@ def pair_matrix(found: Interactions, *, ax: Axes | None = None) -> Axes:
 
 
 def pairs_with_surface(found: Interactions) -> Figure:
-    """The matrix of all pairs and, where a pair is found, the surface of the strongest beside it."""
+    """Draw the matrix of all pairs and, if a pair is found, the surface of the strongest beside it."""
     import matplotlib.pyplot as plt
 
     surface = found.strongest_surface
@@ -116,7 +115,7 @@ def pairs_with_surface(found: Interactions) -> Figure:
 
 
 def pair_surface(found: Interactions, surface: Surface, *, ax: Axes | None = None) -> Axes:
-    """The average prediction with two features set: contours and the rows, or a line for each level of a category."""
+    """Draw the average prediction at two features: contours and the rows, or a line for each level of a category."""
     ax = new_axes(5.6, 4.6) if ax is None else ax
     if surface.x_labels or surface.y_labels:
         return _draw_lines_of_levels(ax, found, surface)
@@ -152,7 +151,7 @@ def _draw_lines_of_levels(ax: Axes, found: Interactions, surface: Surface) -> Ax
 
 
 def curve_panels(effects: Effects) -> Figure:
-    """A panel for the curve of each of the first features, all on one axis."""
+    """Draw a panel for the curve of each of the first features, all with the same vertical axis."""
     import matplotlib.pyplot as plt
 
     shown = effects.curves[:MOST_PANELS]
@@ -161,13 +160,13 @@ def curve_panels(effects: Effects) -> Figure:
     figure, axes = plt.subplots(
         rows, columns, figsize=(3.2 * columns, 2.7 * rows), sharey=True, squeeze=False, layout="constrained"
     )
-    for place, curve in zip(axes.flat, shown, strict=False):
-        (_draw_levels if curve.labels else _draw_curve)(place, curve)
-        place.axhline(0.0, color="0.8", linewidth=0.8, zorder=0)
-        place.set_xlabel(short(curve.name))
-        place.spines[["top", "right"]].set_visible(False)
-    for place in axes.flat[len(shown) :]:
-        place.set_visible(False)
+    for ax, curve in zip(axes.flat, shown, strict=False):
+        (_draw_levels if curve.labels else _draw_curve)(ax, curve)
+        ax.axhline(0.0, color="0.8", linewidth=0.8, zorder=0)
+        ax.set_xlabel(short(curve.name))
+        ax.spines[["top", "right"]].set_visible(False)
+    for ax in axes.flat[len(shown) :]:
+        ax.set_visible(False)
     figure.supylabel(f"{effects.mean_of}\nless its average", fontsize="medium")
     return figure
 
@@ -195,7 +194,7 @@ def _draw_levels(ax: Axes, curve: Curve) -> None:
 
 
 def attribution_bars(found: Attribution, row: int, *, ax: Axes | None = None) -> Axes:
-    """Bars of the contribution of each feature to a prediction, with one standard deviation."""
+    """Draw bars of the contribution of each feature to a prediction, with one standard deviation."""
     values, sd = found.values[row], found.sd[row]
     shown = np.argsort(-np.abs(values), kind="stable")[:MOST_BARS]
     places = np.arange(len(shown))

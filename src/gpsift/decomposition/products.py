@@ -1,12 +1,12 @@
-r"""A latent posterior as sums of products over units, averaged over the margins of the units.
+r"""This module writes a latent posterior as sums of products over units, and averages it over their margins.
 
-With kappa_kj(x) the factor of unit j between x and support point k, and independent units with margins mu_j,
+With kappa_kj(x) the factor of unit j between x and support point k, and independent units with margins mu_j, let
 
 .. math::
-    a_{kj} = \int \kappa_{kj} \, d\mu_j , \qquad d_{kj}(x) = \kappa_{kj}(x) - a_{kj} ,
+    a_{kj} = \int \kappa_{kj} \, d\mu_j , \qquad d_{kj}(x) = \kappa_{kj}(x) - a_{kj} .
 
-every part of the function is a sum over products of these. Both are made from kappa - 1, which keeps its digits where
-length-scales are long.
+Every part of the function is a sum over products of these. Both are computed from kappa - 1, which is accurate also
+where length-scales are long.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class ProductTriple:
 
     @cached_property
     def slopes(self) -> np.ndarray:
-        """Slopes of the plane that linear terms of the kernel add to the mean, (p,)."""
+        """Slopes of the linear function that linear terms of the kernel add to the mean, (p,)."""
         return self.slope_var * (self.weights @ self.Z)
 
     @property
@@ -78,16 +78,16 @@ class ProductTriple:
         """Whether the function depends on any of these features."""
         return bool(self.slope_var[list(columns)].any()) or any(term.varies_with(columns) for term in self.terms)
 
-    def explained(self, Q: np.ndarray) -> np.ndarray:
-        """q M q^T for each row of Q (n, m)."""
+    def explained_variance(self, Q: np.ndarray) -> np.ndarray:
+        """Return q M q^T for each row q of Q (n, m): the reduction of the prior variance by the data."""
         return reduce(add, (sign * np.sum(root * root, axis=0) for sign, root in self._roots(Q)))
 
-    def explained_between(self, Q: np.ndarray) -> np.ndarray:
-        """Q M Q^T, (n, n)."""
+    def explained_covariance(self, Q: np.ndarray) -> np.ndarray:
+        """Return Q M Q^T, (n, n): the reduction of the prior covariance by the data."""
         return reduce(add, (sign * (root.T @ root) for sign, root in self._roots(Q)))
 
     def _roots(self, Q: np.ndarray) -> list[tuple[float, np.ndarray]]:
-        """Signs and R Q^T of the factors of M, which keep digits that M itself has lost."""
+        """Return signs and R Q^T of the factors of M, which are more accurate than M itself."""
         B = like(self.posterior.weights, Q).T
         return [(factor.sign, to_numpy(factor.root(B))) for factor in self.posterior.factors]
 
@@ -107,17 +107,17 @@ class AveragedFactor:
 
     @cached_property
     def mean_excess(self) -> np.ndarray:
-        """a - 1, (m,)."""
+        """The average a less 1, (m,)."""
         return self.excess @ self.weights
 
     @cached_property
     def deviation(self) -> np.ndarray:
-        """d at the nodes, times the roots of their weights, (m, q)."""
+        """The deviation d at the nodes, times the roots of their weights, (m, q)."""
         return (self.excess - self.mean_excess[:, None]) * np.sqrt(self.weights)
 
     @cached_property
     def value(self) -> np.ndarray:
-        """kappa at the nodes, times the roots of their weights, (m, q)."""
+        """The factor kappa at the nodes, times the roots of their weights, (m, q)."""
         return (1.0 + self.excess) * np.sqrt(self.weights)
 
 
@@ -134,7 +134,7 @@ class UnitProductTerm:
 
     @cached_property
     def averages(self) -> np.ndarray:
-        """a of each unit, (units, m)."""
+        """The average a of each unit, (units, m)."""
         return np.array([1.0 + factor.mean_excess for factor in self.factors])
 
 
@@ -155,38 +155,38 @@ class Products:
     def of(cls, placed: PlacedPosterior, columns: Sequence[tuple[int, ...]], margins: Sequence[Margin]) -> Self:
         """Make the products of a posterior over units, which are given by their columns of the user's table."""
         triple = ProductTriple.of(placed.posterior)
-        varying, units, there = [], [], []
+        varying, units, kept = [], [], []
         for number, (unit, margin) in enumerate(zip(columns, margins, strict=True)):
             own, nodes = placed.inputs_of(unit, margin.nodes)
             if triple.varies_with(own):
                 varying.append(number)
                 units.append(own)
-                there.append(Margin(nodes, margin.weights))
-        pairs = list(zip(units, there, strict=True))
+                kept.append(Margin(nodes, margin.weights))
+        pairs = list(zip(units, kept, strict=True))
         terms = [
             UnitProductTerm(term, tuple(AveragedFactor.of(term, triple.Z, own, margin) for own, margin in pairs))
             for term in triple.terms
         ]
-        return cls(triple, tuple(varying), tuple(units), tuple(there), tuple(terms))
+        return cls(triple, tuple(varying), tuple(units), tuple(kept), tuple(terms))
 
     @property
     def average(self) -> float:
         """The mean of the function over all margins."""
         weights = self.triple.weights
         products = sum(float(term.variance * (weights @ term.averages.prod(axis=0))) for term in self.terms)
-        planes = sum(
+        linear = sum(
             float(margin.weights @ margin.nodes @ self.triple.slopes[list(own)])
             for own, margin in zip(self.columns, self.margins, strict=True)
         )
-        return self.triple.constant + products + planes
+        return self.triple.constant + products + linear
 
-    def from_average(self, unit: int, X: np.ndarray) -> np.ndarray:
-        """Values of a unit's columns less the average of its margin, (n, k)."""
+    def subtract_average(self, unit: int, X: np.ndarray) -> np.ndarray:
+        """Subtract the average of its margin from values of a unit's columns, (n, k)."""
         margin = self.margins[unit]
         return X - margin.weights @ margin.nodes
 
-    def line(self, unit: int) -> np.ndarray:
-        """The part of a unit alone in linear terms, at the nodes of its margin, times the roots of their weights."""
+    def linear_part(self, unit: int) -> np.ndarray:
+        """Return a unit's part of the linear terms, at the nodes of its margin, times the roots of their weights."""
         margin = self.margins[unit]
-        values = self.from_average(unit, margin.nodes) @ self.triple.slopes[list(self.columns[unit])]
+        values = self.subtract_average(unit, margin.nodes) @ self.triple.slopes[list(self.columns[unit])]
         return values * np.sqrt(margin.weights)

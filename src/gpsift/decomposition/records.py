@@ -1,4 +1,4 @@
-"""The base of all answers of this package."""
+"""This module has the base class of all results of the package."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class FunctionRecord:
-    """An answer about a fitted function: the fields that all of them have.
+    """A result about a fitted function, with the fields that all of them share.
 
     Attributes
     ----------

@@ -1,15 +1,15 @@
-r"""Shapley values of single predictions, in closed form, with their posterior standard deviations.
+r"""Compute Shapley values of predictions in closed form, with their posterior standard deviations.
 
-The value of unit j at x is its contribution to the prediction, averaged over the orders in which the units of x become
-known while the others are drawn from their margins. As an operator on functions, with delta the value at x and mu the
-average over a margin,
+Let the units of x become known one after another, while those still unknown are drawn from their margins. The Shapley
+value of unit j is the change of the prediction when unit j becomes known, averaged over all orders. It is an operator
+on functions. With delta the value at x and mu the average over a margin, it is
 
 .. math::
     \phi_j = \int_0^1 (\delta_j - \mu_j) \bigotimes_{i \ne j} \big( t \, \delta_i + (1 - t) \, \mu_i \big) \, dt ,
 
-a polynomial of degree p - 1 in t (Owen 1972). Applied to k(., z_k) it is l_kj, a product over units; the posterior mean
-of the value is l w, and its variance is the operator applied twice to the prior covariance, less l M l^T. It is linear
-in the function, so that the values of a row add up to its prediction less the average.
+where the integrand is a polynomial of degree p - 1 in t (Owen 1972). Applied to k(., z_k) it gives l_kj. The posterior
+mean of the value is l w, and its variance is the operator applied twice to the prior covariance, less l M l^T. The
+values of a row add up to its prediction less the average.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from gpsift._utils.text import summary_html
 from gpsift._utils.validation import import_optional
 from gpsift.decomposition.context import EffectContext, closed_posterior
 from gpsift.decomposition.margins import Margin, Margins
-from gpsift.decomposition.monte_carlo import sampled_shapley_values
+from gpsift.decomposition.monte_carlo import estimate_shapley_values
 from gpsift.decomposition.products import Products, UnitProductTerm
 from gpsift.decomposition.records import FunctionRecord
-from gpsift.decomposition.variances import SMALLEST_FACTOR, legendre
+from gpsift.decomposition.variances import SMALLEST_FACTOR, legendre_nodes
 from gpsift.io.serializable import Serializable
 from gpsift.reference.base import Reference
 from gpsift.relevance.feature_groups import FeatureGroups, group_coordinates
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-# Bytes that the factors of all units take for one block of rows.
+# The largest number of bytes that the factors of all units take for one block of rows.
 BLOCK_BYTES = 2**23
 # Features of a row that are printed, at most.
 MOST_LINES = 10
@@ -141,7 +141,7 @@ class Attribution(FunctionRecord, Serializable):
         return np.argsort(-self.strength, kind="stable")
 
     def row(self, number: int) -> pd.DataFrame:
-        """A data frame of one row with a line for each feature, the largest value first."""
+        """Return a data frame of one row with a line for each feature, the largest value first."""
         import pandas as pd
 
         values = self.values[number]
@@ -150,13 +150,13 @@ class Attribution(FunctionRecord, Serializable):
         return pd.DataFrame(columns).iloc[order].reset_index(drop=True)
 
     def to_frame(self) -> pd.DataFrame:
-        """A data frame of the values with a row for each point and a column for each feature."""
+        """Return a data frame of the values with a row for each point and a column for each feature."""
         import pandas as pd
 
         return pd.DataFrame(self.values, columns=list(self.names))
 
     def to_shap(self) -> Any:
-        """The values as shap's Explanation, for all of its plots: ``shap.plots.waterfall(found.to_shap()[0])``."""
+        """Convert to shap's Explanation, for all of its plots: ``shap.plots.waterfall(found.to_shap()[0])``."""
         shap = import_optional("shap", "Explanations")
         return shap.Explanation(
             values=self.values.copy(),
@@ -204,10 +204,10 @@ class Attribution(FunctionRecord, Serializable):
 def _explain_rows(
     model: Reference, X: np.ndarray, units: FeatureGroups, margins: Sequence[Margin]
 ) -> tuple[float, np.ndarray, np.ndarray]:
-    """The average, and values and variances of all units, (n, p) each, in units of the target."""
+    """Compute the average, and values and variances of all units, (n, p) each, in units of the target."""
     placed = closed_posterior(model, X)
     if placed is None:
-        mean, values = sampled_shapley_values(model, X, units.columns, margins)
+        mean, values = estimate_shapley_values(model, X, units.columns, margins)
         return mean, values, np.full_like(values, np.nan)
     products = Products.of(placed, units.columns, margins)
     found = shapley_values(products, placed.inputs(X))
@@ -224,51 +224,51 @@ class PosteriorValues(NamedTuple):
 
 
 def shapley_values(products: Products, X: np.ndarray) -> PosteriorValues:
-    """Shapley values of the units at rows of X, which holds all columns as the model sees them."""
+    """Compute Shapley values of the units at rows of X, which has all columns in the units of the model."""
     n, p = len(X), len(products.varying)
     mean, var = np.empty((n, p)), np.empty((n, p))
     for rows in row_chunks(n, p * len(products.triple.weights), BLOCK_BYTES) if p else ():
-        sections, prior = _linear_terms(products, X[rows])
+        applied, prior = _linear_part(products, X[rows])
         for term in products.terms:
-            sections += term.variance * _sections(term, products, X[rows])
-            prior += term.variance * _prior(term, products, X[rows])
-        mean[rows] = (sections @ products.triple.weights).T
-        explained = products.triple.explained(sections.reshape(-1, sections.shape[2]))
+            applied += term.variance * _term_part(term, products, X[rows])
+            prior += term.variance * _term_prior(term, products, X[rows])
+        mean[rows] = (applied @ products.triple.weights).T
+        explained = products.triple.explained_variance(applied.reshape(-1, applied.shape[2]))
         var[rows] = (prior - explained.reshape(p, -1)).T
     return PosteriorValues(mean, np.maximum(var, 0.0))
 
 
-def _linear_terms(products: Products, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The part of linear terms in l_kj, (p, n, m), and in the prior variance, (p, n)."""
-    sections, prior = [], []
+def _linear_part(products: Products, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Compute the contributions of linear terms to l_kj, (p, n, m), and to the prior variance, (p, n)."""
+    applied, prior = [], []
     for unit, columns in enumerate(products.columns):
         own = list(columns)
-        moved, slope_var = products.from_average(unit, X[:, own]), products.triple.slope_var[own]
-        sections.append((moved * slope_var) @ products.triple.Z[:, own].T)
+        moved, slope_var = products.subtract_average(unit, X[:, own]), products.triple.slope_var[own]
+        applied.append((moved * slope_var) @ products.triple.Z[:, own].T)
         prior.append(moved**2 @ slope_var)
-    return np.stack(sections), np.stack(prior)
+    return np.stack(applied), np.stack(prior)
 
 
-def _sections(term: UnitProductTerm, products: Products, X: np.ndarray) -> np.ndarray:
-    """l_kj at each row, without the variance of the term, (p, n, m)."""
+def _term_part(term: UnitProductTerm, products: Products, X: np.ndarray) -> np.ndarray:
+    """Compute l_kj of a term with variance 1 at each row, (p, n, m)."""
     Z, units = products.triple.Z, zip(products.columns, term.factors, strict=True)
     d = np.stack([term.term.excess(own, X[:, list(own)], Z[:, list(own)]) - unit.mean_excess for own, unit in units])
     a = term.averages[:, None, :]
     return _average_over_orders(d, lambda t: a + t * d)
 
 
-def _prior(term: UnitProductTerm, products: Products, X: np.ndarray) -> np.ndarray:
-    """The operator applied twice to the term itself, without its variance, (p, n)."""
+def _term_prior(term: UnitProductTerm, products: Products, X: np.ndarray) -> np.ndarray:
+    """Apply the operator twice to a term with variance 1, (p, n)."""
     units = zip(products.columns, products.margins, strict=True)
     # The average of kappa - 1 between the value at x and an independent one.
     excess = np.stack([term.term.excess(own, X[:, list(own)], unit.nodes) @ unit.weights for own, unit in units])
     own_excess = np.array([factor.own_excess for factor in term.factors])[:, None]
     squares = own_excess - 2.0 * excess
     total = np.zeros_like(squares)
-    for t, weight in zip(*legendre(len(products.columns)), strict=True):
+    for t, weight in zip(*legendre_nodes(len(products.columns)), strict=True):
 
         def covariance(s: float, t: float = t) -> np.ndarray:
-            """Covariance of two mixtures of the value at x and the margin's average, with weights t and s at x."""
+            """Compute the covariance of two mixtures of the value at x, weighted by t and s, and the average."""
             return 1.0 + (s + t - 2.0 * s * t) * excess + (1.0 - s) * (1.0 - t) * own_excess
 
         total += weight * _average_over_orders(squares, covariance)
@@ -276,9 +276,9 @@ def _prior(term: UnitProductTerm, products: Products, X: np.ndarray) -> np.ndarr
 
 
 def _average_over_orders(change: np.ndarray, factors_at: Callable[[float], np.ndarray]) -> np.ndarray:
-    """int_0^1 change_j prod_{i != j} factors_i(t) dt, with units along the first axis."""
+    """Integrate change_j prod_{i != j} factors_i(t) over t from 0 to 1, with units along the first axis."""
     total = np.zeros_like(change)
-    for t, weight in zip(*legendre(len(change)), strict=True):
+    for t, weight in zip(*legendre_nodes(len(change)), strict=True):
         factors = np.maximum(factors_at(t), SMALLEST_FACTOR)
         whole = weight * np.multiply.reduce(factors)
         np.divide(change, factors, out=factors)

@@ -1,7 +1,7 @@
-r"""Variance decomposition of a fitted function: first-order and total Sobol indices, Shapley effects, pairs.
+r"""Decompose the variance of a fitted function: first-order and total Sobol indices, Shapley effects, pairs.
 
 `variance_shares` divides the variances of `variances.py`, or of `monte_carlo.py` for models without closed forms, by
-the variance of the function; `VarianceShares` is its answer (Sobol 2001; Owen 2014).
+the variance of the function, and returns `VarianceShares` (Sobol 2001; Owen 2014).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from gpsift._utils.text import percent, summary_html
 from gpsift.decomposition.context import EffectContext, closed_posterior, noise_var
 from gpsift.decomposition.margins import Margin, Margins
-from gpsift.decomposition.monte_carlo import sampled_variances
+from gpsift.decomposition.monte_carlo import estimate_variances
 from gpsift.decomposition.products import Products
 from gpsift.decomposition.records import FunctionRecord
 from gpsift.decomposition.variances import Variances, variances
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-# These draws fill the posterior evenly: ends of intervals are as near to those of 4000 draws as with 200 independent
-# ones.
+# The draws are evenly spread over the posterior: ends of intervals are as accurate as with 200 independent draws, both
+# measured against 4000.
 N_DRAWS = 128
 # Shares of single features.
 SHARES = ("first", "total", "shapley")
@@ -123,7 +123,7 @@ class VarianceShares(FunctionRecord, Serializable):
     names : tuple of str
         The features, groups and categories.
     first : array (p,)
-        First-order indices: the share of a feature alone, by its average curve.
+        First-order indices: the share of the average curve of a feature.
     total : array (p,)
         Total indices: the share of a feature alone and in interactions. They add up to more than 1 where features
         interact.
@@ -180,7 +180,7 @@ class VarianceShares(FunctionRecord, Serializable):
         return float(max(0.0, 1.0 - self.first.sum())) if self.variance > 0 else 0.0
 
     def interval(self, share: str = "shapley", level: float = LEVEL) -> np.ndarray:
-        """Central interval of "first", "total" or "shapley" over the draws of the hyperparameters, (p, 2).
+        """Return the central interval of "first", "total" or "shapley" over the draws of the hyperparameters, (p, 2).
 
         It is extended to the share itself where that lies beyond an end.
         """
@@ -192,7 +192,7 @@ class VarianceShares(FunctionRecord, Serializable):
         return interval_with(getattr(self, share), self.draws[share], level)
 
     def to_frame(self) -> pd.DataFrame:
-        """A data frame with a row for each feature, the largest share first."""
+        """Return a data frame with a row for each feature, the largest share first."""
         import pandas as pd
 
         columns: dict[str, Any] = {"feature": self.names}
@@ -233,14 +233,14 @@ class VarianceShares(FunctionRecord, Serializable):
 def unit_variances(
     model: Reference, X: np.ndarray, units: FeatureGroups, margins: Sequence[Margin], **parts: bool
 ) -> Variances:
-    """Variances of all units, in squared units of the target; units that the model does not depend on have 0."""
+    """Compute variances of all units, in squared units of the target; 0 for units that the model does not depend on."""
     placed = closed_posterior(model, X)
     if placed is not None:
         products = Products.of(placed, units.columns, margins)
         return _scatter(variances(products, **parts), products.varying, len(units.columns), placed.affine.y_scale**2)
     kept, _ = units.on_columns(model.used)
     columns, own = [units.columns[unit] for unit in kept], [margins[unit] for unit in kept]
-    return _scatter(sampled_variances(model, X[0], columns, own, **parts), kept, len(units.columns))
+    return _scatter(estimate_variances(model, X[0], columns, own, **parts), kept, len(units.columns))
 
 
 def _scatter(found: Variances, kept: Sequence[int], n_units: int, factor: float = 1.0) -> Variances:
@@ -257,7 +257,7 @@ def _scatter(found: Variances, kept: Sequence[int], n_units: int, factor: float 
 
 
 def _variances_of_draws(context: EffectContext, margins: Sequence[Margin], seed: int) -> tuple[list[Variances], float]:
-    """Variances of models with hyperparameters drawn from their approximate posterior, and the k-hat of these draws."""
+    """Compute variances with hyperparameters drawn from their approximate posterior, and the k-hat of these draws."""
     units, columns = context.units, context.model.open_columns
     kept, fewer = units.on_columns(columns)
     own = [margins[j].on([place for place, c in enumerate(units.columns[j]) if c in columns]) for j in kept]

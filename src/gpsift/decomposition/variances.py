@@ -1,4 +1,4 @@
-r"""Variances of the parts of a function of independent units, in closed form.
+r"""Compute variances of the parts of a function of independent units in closed form.
 
 A function of independent units is a sum of parts, one for each set u of units, each with mean 0 along every unit of its
 set (analysis of variance; Hoeffding 1948, Sobol 1993). With c_k the weight of support point k times the variance of the
@@ -12,10 +12,10 @@ all (m, m), the variances of the mean's parts are
 .. math::
     V_u = c^T \Big( \bigcirc_{j \in u} D_j \bigcirc_{j \notin u} A_j \Big) c .
 
-Sums over sets have no 2^p terms: all sets with j have :math:`D_j \bigcirc_{i \ne j} B_i`, all with i and j
-:math:`D_i \circ D_j \bigcirc_{k \ne i, j} B_k`, and those with j divided by their sizes, Shapley's share, have
-:math:`\int_0^1 D_j \bigcirc_{i \ne j} (A_i + t D_i) \, dt`, a polynomial of degree p - 1 in t, for which Gauss-Legendre
-quadrature with ceil(p / 2) nodes is exact.
+No sum over sets needs 2^p terms. The matrix between c^T and c is :math:`D_j \bigcirc_{i \ne j} B_i` for all sets with
+j, and :math:`D_i \circ D_j \bigcirc_{k \ne i, j} B_k` for all sets with i and j. For Shapley's share, in which the
+variance of each set with j is divided by its size, it is :math:`\int_0^1 D_j \bigcirc_{i \ne j} (A_i + t D_i) \, dt`.
+The integrand is a polynomial of degree p - 1 in t: Gauss-Legendre quadrature with ceil(p / 2) nodes is exact.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ import numpy as np
 from gpsift._utils.quadrature import gauss_legendre
 from gpsift.decomposition.products import Products, UnitProductTerm
 
-# Doubles that the matrices of all units hold for one block of support points.
+# The largest number of doubles in the matrices of all units for one block of support points.
 BLOCK_DOUBLES = 2**19
-# Factors that underflow are set to this number: they are divisors, and sums do not change by it.
+# Factors that underflow are set to this number, because they are divisors. It is too small to change a sum.
 SMALLEST_FACTOR = 1e-100
 
 
@@ -38,67 +38,67 @@ SMALLEST_FACTOR = 1e-100
 class Variances:
     """Variances of parts of the posterior mean, in squared units of the model.
 
-    `pairs` has, for two units, the sum over all sets with both of them. `open_pairs` has the excess of its posterior
-    expectation: the part that the data have not decided. `open_pairs` and `shapley` are optional.
+    `pairs` has the sum over all sets with both of two units, and `undecided_pairs` the excess of the posterior
+    expectation of this sum: the part that the data have not decided. `undecided_pairs` and `shapley` are optional.
     """
 
     first: np.ndarray  # (p,)
     total: np.ndarray  # (p,)
-    whole: np.ndarray  # (), the sum over all sets
+    whole: np.ndarray  # (), the variance of the function
     pairs: np.ndarray  # (p, p), 0 on the diagonal
     shapley: np.ndarray | None = None  # (p,), which add up to the whole
-    open_pairs: np.ndarray | None = None  # (p, p)
+    undecided_pairs: np.ndarray | None = None  # (p, p)
 
 
 @dataclass(frozen=True, eq=False)
 class SupportBlock:
-    """Some support points against others, under two terms of the kernel."""
+    """Blocks of the matrices D, A and B between some support points and others, for two terms of the kernel."""
 
     D: np.ndarray  # (p, r, s)
     A: np.ndarray
     B: np.ndarray
     mean_weights: np.ndarray  # c c^T, times the number of blocks that are equal to this one
-    open_weights: np.ndarray | None  # M in place of c c^T
+    undecided_weights: np.ndarray | None  # as `mean_weights`, from M instead of the weights of support points
 
 
-def variances(products: Products, *, shapley: bool = True, open_pairs: bool = False) -> Variances:
+def variances(products: Products, *, shapley: bool = True, undecided_pairs: bool = False) -> Variances:
     """Compute first-order, total and Shapley variances of all units, and the variances of all pairs."""
     p = len(products.varying)
     total, shares, pairs, explained, whole = np.zeros(p), np.zeros(p), np.zeros((p, p)), np.zeros((p, p)), 0.0
-    for block in _blocks(products, open_pairs) if p else ():
+    for block in _make_blocks(products, undecided_pairs) if p else ():
         product = np.multiply.reduce(block.B)
         ratio = block.D / block.B
         weighted = block.mean_weights * product
         total += ratio.reshape(p, -1) @ weighted.ravel()
         pairs += _pair_products(ratio, weighted)
-        whole += _whole(block)
+        whole += _total_variance(block)
         if shapley:
-            shares += _shapley(block)
-        if block.open_weights is not None:
-            explained += _pair_products(ratio, block.open_weights * product)
+            shares += _shapley_variances(block)
+        if block.undecided_weights is not None:
+            explained += _pair_products(ratio, block.undecided_weights * product)
     np.fill_diagonal(pairs, 0.0)
-    undecided = _prior_pairs(products) - explained if open_pairs else None
-    of_products = _first_order(products)
-    first = [values + products.line(unit) for unit, values in enumerate(of_products)]
-    # Linear terms are in the units' own parts alone, beside what products have there.
-    by_lines = _squares(first) - _squares(of_products)
+    undecided = _prior_pairs(products) - explained if undecided_pairs else None
+    of_products = _first_order_parts(products)
+    first = [values + products.linear_part(unit) for unit, values in enumerate(of_products)]
+    # Linear terms have no interactions: they change only the parts of single units.
+    linear = _sums_of_squares(first) - _sums_of_squares(of_products)
     return Variances(
-        first=_squares(first),
-        total=total + by_lines,
-        whole=np.asarray(whole + by_lines.sum()),
+        first=_sums_of_squares(first),
+        total=total + linear,
+        whole=np.asarray(whole + linear.sum()),
         pairs=pairs,
-        shapley=shares + by_lines if shapley else None,
-        open_pairs=undecided,
+        shapley=shares + linear if shapley else None,
+        undecided_pairs=undecided,
     )
 
 
-def legendre(n_units: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights on [0, 1] that integrate polynomials of degree n_units - 1 exactly."""
+def legendre_nodes(n_units: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return nodes and weights on [0, 1] that integrate polynomials of degree n_units - 1 exactly."""
     return gauss_legendre(max(1, (n_units + 1) // 2), 0.0, 1.0)
 
 
-def _first_order(products: Products) -> list[np.ndarray]:
-    """The part of each unit alone in product terms, at the nodes of its margin, times the roots of their weights."""
+def _first_order_parts(products: Products) -> list[np.ndarray]:
+    """Compute each unit's part of the product terms, at the nodes of its margin, times the roots of their weights."""
     found = [np.zeros(len(margin.weights)) for margin in products.margins]
     for unit, values in enumerate(found):
         for term in products.terms:
@@ -107,19 +107,19 @@ def _first_order(products: Products) -> list[np.ndarray]:
     return found
 
 
-def _squares(parts: Sequence[np.ndarray]) -> np.ndarray:
+def _sums_of_squares(parts: Sequence[np.ndarray]) -> np.ndarray:
     return np.array([values @ values for values in parts])
 
 
 def _pair_products(ratio: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The sum over support points of weights ratio_i ratio_j, (p, p)."""
+    """Sum weights ratio_i ratio_j over pairs of support points, (p, p)."""
     flat = ratio.reshape(len(ratio), -1)
     found = (flat * weights.ravel()) @ flat.T
-    return 0.5 * (found + found.T)  # equal but for the last digit
+    return 0.5 * (found + found.T)  # symmetric up to rounding
 
 
-def _whole(block: SupportBlock) -> float:
-    """The product of all B less that of all A, unit by unit: the difference of both would lose digits."""
+def _total_variance(block: SupportBlock) -> float:
+    """Compute the product of all B less that of all A, unit by unit, which avoids cancellation."""
     before, found = block.mean_weights.copy(), np.zeros_like(block.mean_weights)
     for D, A, B in zip(block.D, block.A, block.B, strict=True):
         found *= B
@@ -128,9 +128,9 @@ def _whole(block: SupportBlock) -> float:
     return float(found.sum())
 
 
-def _shapley(block: SupportBlock) -> np.ndarray:
+def _shapley_variances(block: SupportBlock) -> np.ndarray:
     share = np.zeros(len(block.D))
-    for t, weight in zip(*legendre(len(block.D)), strict=True):
+    for t, weight in zip(*legendre_nodes(len(block.D)), strict=True):
         factors = t * block.D
         factors += block.A
         _replace_zeros(factors)
@@ -141,26 +141,26 @@ def _shapley(block: SupportBlock) -> np.ndarray:
 
 
 def _prior_pairs(products: Products) -> np.ndarray:
-    """The prior expectation of the variance of each pair; sets without a pair add up to 1."""
+    """Compute the prior expectation of the variance of each pair."""
     drops = [[-factor.own_excess for factor in term.factors] for term in products.terms]
     drop = np.array(drops).reshape(len(products.terms), len(products.varying))
     shares = np.array([term.variance for term in products.terms])
     return (drop.T * shares) @ drop
 
 
-def _blocks(products: Products, with_open: bool) -> Iterator[SupportBlock]:
-    """Blocks that together hold every pair of support points in every pair of terms."""
+def _make_blocks(products: Products, with_undecided: bool) -> Iterator[SupportBlock]:
+    """Make the blocks of all pairs of support points in all pairs of terms."""
     m, p = len(products.triple.weights), len(products.varying)
     rows = max(1, BLOCK_DOUBLES // (m * p))
     for number, left in enumerate(products.terms):
         for right in products.terms[number:]:
             for start in range(0, m, rows):
-                # The same pairs the other way round are the same: a block counts twice, but for its own square.
-                yield _block(products, left, right, slice(start, start + rows), with_open)
+                # The matrices are symmetric: blocks off the diagonal are computed once and count twice.
+                yield _make_block(products, left, right, slice(start, start + rows), with_undecided)
 
 
-def _block(
-    products: Products, left: UnitProductTerm, right: UnitProductTerm, rows: slice, with_open: bool
+def _make_block(
+    products: Products, left: UnitProductTerm, right: UnitProductTerm, rows: slice, with_undecided: bool
 ) -> SupportBlock:
     is_own = left is right
     columns = slice(rows.start if is_own else 0, None)
@@ -172,8 +172,8 @@ def _block(
     if is_own:
         times[:, : D.shape[1]] *= 0.5
     w = products.triple.weights
-    open_weights = times * products.triple.M[rows, columns] if with_open else None
-    return SupportBlock(D, A, _replace_zeros(B), times * np.outer(w[rows], w[columns]), open_weights)
+    undecided_weights = times * products.triple.M[rows, columns] if with_undecided else None
+    return SupportBlock(D, A, _replace_zeros(B), times * np.outer(w[rows], w[columns]), undecided_weights)
 
 
 def _replace_zeros(factors: np.ndarray) -> np.ndarray:

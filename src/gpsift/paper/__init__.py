@@ -1,4 +1,4 @@
-"""The paper's data (`datasets`) and its experiments (`reproduce`), run by ``gpsift reproduce``."""
+"""This package has the paper's data (`datasets`) and its experiments (`reproduce`, run by ``gpsift reproduce``)."""
 
 from gpsift.paper import datasets
 

@@ -1,6 +1,6 @@
-"""Cross-validation: rows to fit to and rows to score, and metrics of predictions.
+"""Divide rows into those to fit to and those to score, and compute metrics of predictions.
 
-`LeaveOneOut`, `Folds` and `TestSet` are the choices; each makes a `CVScheme`, which has the folds.
+A user chooses `LeaveOneOut`, `Folds` or `TestSet`. Each makes a `CVScheme`, which has the folds.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class Folds(HeldOut):
 
 
 def read_held_out(cv: Any) -> HeldOut:
-    """Read the user's `cv`: None is leave-one-out, and anything that is no `HeldOut` goes to `Folds`."""
+    """Read the user's `cv`: None is leave-one-out, and anything but a `HeldOut` makes `Folds`."""
     if cv is None:
         return LeaveOneOut()
     if isinstance(cv, HeldOut):
@@ -172,7 +172,7 @@ def _k_folds(k: int, data: Data, *, classes: bool, seed: int) -> Iterable[tuple[
             f"Class {labels[counts.argmin()]:g} has a single row, so one fold would have to predict it unseen. Join "
             "classes, or use leave-one-out (`cv=None`)."
         )
-    if counts.min() < k:  # every class in at least two folds is enough: the others train on it
+    if counts.min() < k:  # so that every class is in every fold
         k = int(counts.min())
     return StratifiedKFold(k, shuffle=True, random_state=seed).split(data.X, data.y)
 

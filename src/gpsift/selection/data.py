@@ -1,4 +1,4 @@
-"""The data of a search: a table with its target, and the units of columns that submodels have or lack."""
+"""Read the data of a search: a table with its target, and the units that submodels are made of."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ObservationOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Inputs (n, p), target (n,), names of the columns, and further known numbers of each observation."""
+    """A table: inputs (n, p), target (n,), names of the columns, and further known numbers of each observation."""
 
     X: np.ndarray
     y: np.ndarray
@@ -126,7 +126,7 @@ class Features:
 
 @dataclass(frozen=True)
 class Units:
-    """Features and groups of features as units: names, columns, numbers of the forced units and of the categories."""
+    """Units: features, or groups of features. `forced` and `categorical` are indices of units."""
 
     names: tuple[str, ...]
     columns: tuple[tuple[int, ...], ...]
@@ -156,12 +156,12 @@ class Units:
         """Return columns of some units, in the order of the table."""
         return sorted(column for unit in units for column in self.columns[unit])
 
-    def forced_first(self, order: Iterable[int]) -> list[int]:
+    def put_forced_first(self, order: Iterable[int]) -> list[int]:
         """Move the forced units of an order to its front."""
         return [*self.forced, *(int(unit) for unit in order if unit not in self.forced)]
 
     def active(self, columns: Iterable[int]) -> list[int]:
-        """Numbers of the units that have one of the active columns, or are forced."""
+        """Return indices of the units that have one of the active columns, or are forced."""
         wanted = set(columns)
         return [unit for unit, own in enumerate(self.columns) if unit in self.forced or wanted.intersection(own)]
 

@@ -1,12 +1,12 @@
-r"""The divergence of the predictions of a submodel from those of its reference, and its slopes.
+r"""Compute the divergence of the predictions of a submodel from those of its reference, and its gradient.
 
-All submodels are given the reference's own sites, normal observations t of the latent function with variances D: the
-target and its noise where inference is exact, the sites of expectation propagation or Laplace's method otherwise. With
-K the kernel matrix of a submodel, Q = (K + D)^-1 and a = Q t, it predicts training point i from all others with moments
+All submodels have the sites of the reference: normal observations t of the latent function with variances D. These are
+the target and its noise if inference is exact, and the sites of expectation propagation or Laplace's method otherwise.
+Let K be the kernel matrix of a submodel, Q = (K + D)^-1 and a = Q t. It predicts point i from all others with moments
 
 .. math:: m_i = t_i - a_i / Q_{ii}, \qquad v_i = 1 / Q_{ii} - D_i + N_i
 
-(Rasmussen & Williams 2006, equation 5.12), N_i being the noise of a new observation. The divergence is
+(Rasmussen & Williams 2006, equation 5.12), where N_i is the noise variance of a new observation. The divergence is
 
 .. math:: J = \sum_i \mathrm{KL}(p_i \,\|\, q_i)
 
@@ -16,10 +16,10 @@ with p_i and q_i the predictive distributions of the reference and of the submod
     \partial J / \partial K = \tfrac12 [Q u \, a^T + a \, (Q u)^T] + Q \, \mathrm{diag}(z) \, Q, \qquad
     u_i = g_i / Q_{ii}, \quad z_i = (h_i - g_i a_i) / Q_{ii}^2 .
 
-In-sample predictions, from all points and the predicted one among them, have m = t - D a, v = D - D^2 diag(Q) + N,
+In-sample predictions, which are made from all points, have m = t - D a, v = D - D^2 diag(Q) + N,
 u = D g and z = D^2 h. Their divergence has a trivial minimum: with length-scales so short that no two points are
-related, a submodel reproduces the data whatever its features, and comes within about n / 4 nats of the reference. A
-point that is left out cannot be reproduced.
+correlated, a submodel reproduces the data with any features, and its divergence is only about n / 4 nats. A point
+that is left out cannot be reproduced.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from gpsift.likelihoods.distributions.gaussian import gaussian_kl
 from gpsift.reference.base import MissingCapability
 from gpsift.reference.posterior import Posterior, TriangularFactor
 
-# A site with next to no information gets this many times the prior's variance and no more, which changes a millionth of
-# a variance, so that 1 / Q_ii - D_i keeps its digits.
-VAGUEST_SITE = 1e6
+# The upper limit of the variance of a site, as a multiple of the prior variance. Beyond it 1 / Q_ii - D_i would lose
+# its digits. The limit changes variances by about a millionth.
+LARGEST_SITE_VAR = 1e6
 # Values of an observation that are less probable than this are left out of sums over them.
 NEGLIGIBLE = 1e-10
-# Values of an observation in one block, with some hundred latent values each.
+# The number of values of an observation in one block; each has some hundred latent values.
 BLOCK = 40_000
 
 
 @dataclass(frozen=True, eq=False)
 class Sites:
-    """Normal observations of the latent function, (n,) each: t, and D and N without the noise that is projected."""
+    """Sites: t, D and N, (n,) each; D and N are without the noise variance that the projection estimates."""
 
     target: np.ndarray
     var: np.ndarray
@@ -61,20 +61,20 @@ class Sites:
             y = reference.scaling.target(reference.y_train)
             if likelihood.knows_noise:
                 return cls(y, D, np.asarray(likelihood.noise_var))
-            return cls(y, D - likelihood.noise_var, np.zeros(y.size))  # what is left is jitter, most often none
+            return cls(y, D - likelihood.noise_var, np.zeros(y.size))  # the difference is jitter, which is usually 0
         mean = reference.posterior.at_support().mean
         return cls(mean + D * reference.posterior.weights, D, np.zeros(mean.size))
 
 
 def _site_var(reference: FittedGP) -> np.ndarray:
-    """D of a posterior of normal observations at the training points; other posteriors are refused."""
+    """Return D of a posterior of normal observations at the training points; raise an error for other posteriors."""
     posterior, likelihood = reference.posterior, reference.likelihood
     if isinstance(posterior, Posterior) and likelihood.is_log_concave:
         if posterior.site_var is not None:
             return posterior.site_var
         (factor, *others) = posterior.factors
         if isinstance(factor, TriangularFactor) and factor.scale is not None and not others:
-            return 1.0 / np.maximum(factor.scale**2, 1.0 / (VAGUEST_SITE * posterior.kernel.diag(posterior.Z)))
+            return 1.0 / np.maximum(factor.scale**2, 1.0 / (LARGEST_SITE_VAR * posterior.kernel.diag(posterior.Z)))
     if reference.inference == "sparse":
         raise MissingCapability(
             "A sparse model cannot be projected: its posterior is not one of sites at the training points. Fit fewer "
@@ -89,7 +89,7 @@ def _site_var(reference: FittedGP) -> np.ndarray:
 class Predictive:
     """Moments of a submodel's predictions at the training points, from all others (`left_out`) or in-sample.
 
-    `noise_var` is the noise that is projected: a part of both D and N.
+    `noise_var` is the noise variance that the projection estimates; it is a part of both D and N.
     """
 
     def __init__(self, K: np.ndarray, sites: Sites, noise_var: float, *, left_out: bool):
@@ -103,8 +103,8 @@ class Predictive:
         else:
             self.mean, self.var = t - D * self.a, np.maximum(D - D**2 * q, least) + (sites.noise_var + noise_var)
 
-    def slopes(self, g: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return derivatives by K, (n, n), and by the noise, of a number with slopes g and h in mean and variance."""
+    def gradient(self, g: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return derivatives by K, (n, n), and by the noise variance, from those by mean and variance, g and h."""
         Q, a, D, q = self.Q, self.a, self.D, np.diagonal(self.Q)
         if self.left_out:
             u, z, direct = g / q, (h - g * a) / q**2, 0.0
@@ -114,7 +114,7 @@ class Predictive:
         G = (Q * z) @ Q
         G += half
         G += half.T
-        return G, float(np.trace(G)) + direct  # the noise is on the diagonal of K + D, and in D and N themselves
+        return G, float(np.trace(G)) + direct  # noise_var is on the diagonal of K + D, and in D and N
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +125,7 @@ class NormalDivergence:
     var: np.ndarray
 
     def __call__(self, mean: np.ndarray, var: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        """The sum over the points, and its slopes g and h in mean and variance, (n,) each."""
+        """Return the sum over the points, and its derivatives g and h by mean and variance, (n,) each."""
         change = mean - self.mean
         h = 0.5 * (var - self.var - change**2) / var**2
         return float(gaussian_kl(self.mean, self.var, mean, var).sum()), change / var, h
@@ -134,8 +134,8 @@ class NormalDivergence:
 class MixtureDivergence:
     r"""The divergence from likelihoods averaged over latent values N(m, v), for any noise except Gaussian.
 
-    It is summed over values y of an observation, as p log(p / q) + q - p, which rounding cannot make negative. With the
-    latent value given y having mean m_y and variance v_y under the submodel,
+    It is a sum of p log(p / q) + q - p over values y of an observation; no term can be negative by rounding. If m_y and
+    v_y are the mean and variance of the latent value given y under the submodel,
 
     .. math:: \partial \log q / \partial m = (m_y - m) / v, \qquad
         \partial \log q / \partial v = [(m_y - m)^2 + v_y - v] / (2 v^2) .

@@ -1,4 +1,4 @@
-"""Orders in which units enter submodels: by a measure on the full model, by backward elimination, or by projection."""
+"""Order the units for submodels: by a measure on the full model, by backward elimination, or by projection."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from gpsift.relevance.ranking import Ranking
 from gpsift.selection.data import Units
 
 PROJECTION = "projection"
-# Submodels start from the full model's hyperparameters and from short length-scales. On four data sets, maximum
-# likelihood and MAP, these two fall short of the best of eight starts as seldom as three starts without the full model.
+# The two starts are the hyperparameters of the full model and short length-scales. On four data sets, with ML-II and
+# MAP, they miss the best of eight optima as rarely as three starts without those of the full model do.
 SUBMODEL_STARTS = 2
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureOrder:
-    """An order of the units, with the score of each, or the divergence by size of a projection.
+    """An order of the units, with the score of each, or the divergence of a projection by size.
 
-    `notices` has the warnings of a ranking that was made elsewhere.
+    `notices` has the warnings of the ranking that the order comes from, if it was made earlier.
     """
 
     order: list[int]
@@ -38,7 +38,7 @@ class FeatureOrder:
     @classmethod
     def by(cls, ranking: Ranking, units: Units, notices: Sequence[str] = ()) -> Self:
         """Make the order of a ranking of the units, with the forced ones first."""
-        return cls(units.forced_first(ranking.order), ranking.scores.tolist(), notices=tuple(notices))
+        return cls(units.put_forced_first(ranking.order), ranking.scores.tolist(), notices=tuple(notices))
 
 
 class Order(ABC):
@@ -133,25 +133,25 @@ class ForwardProjection(Order):
         return PROJECTION
 
     def sort(self, fitted: FittedGP | DrawnGP, units: Units, largest: int) -> FeatureOrder:
-        """Sort the units as they enter, followed by those that are in no submodel."""
+        """Sort the units as forward projection adds them, followed by those that are in no submodel."""
         if isinstance(fitted, DrawnGP):
             raise ValueError(
                 '"projection" needs one fit: use GP(hyper=MAP()) as `model`, and the draws as `reference`.'
             )
-        from gpsift.selection.projection import forward_projection  # for this order alone
+        from gpsift.selection.projection import forward_projection  # imported when used
 
         chosen: list[int] = []
         kl: np.ndarray | None = None
         kept = units.active(fitted.used)
         if kept:
-            # Inactive features bring no submodel nearer, so the model of the others is projected.
+            # Inactive features do not change the divergence, so the model without them is projected.
             within = units.subset(kept)
             model = fitted if len(kept) == len(units) else fitted.on_columns(units.columns_of(kept))
             path = forward_projection(
                 model or fitted, max_size=min(largest, len(kept)), force=units.forced_names, groups=within.groups
             )
             chosen, kl = [units.names.index(name) for name in path.order], path.kl
-        # The other units follow, those that came closest to being active first.
+        # The other units follow: the larger their slopes, the nearer they are to being active.
         known = fitted.slopes
         slopes = [known[list(columns)].max() for columns in units.columns]
         others = sorted(set(range(len(units))).difference(chosen), key=lambda unit: (-slopes[unit], unit))

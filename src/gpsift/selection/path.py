@@ -1,4 +1,4 @@
-"""The path of a search: predictions of submodels of growing size, and three rules for the size that is enough."""
+"""Record the submodels of a search as a path, and suggest a size by three rules."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ RULES: tuple[str, ...] = get_args(Rule)
 # Differences in elpd below this are negligible whatever their standard error (Sivula, Magnusson and Vehtari 2020).
 NEGLIGIBLE = 4.0
 EXPLAINED = 0.95
-# Differences in elpd below this, or below this share of it, are within what two searches for the same optimum leave.
-SAME = 0.1
-SAME_SHARE = 1e-4
+# Differences in elpd below this, or below this share of it, are numerical errors of the searches for hyperparameters.
+ELPD_ERROR = 0.1
+RELATIVE_ELPD_ERROR = 1e-4
 # A submodel that is this many standard errors better than the reference shows that the reference overfits.
 SURELY_BETTER = 2.0
 
@@ -36,7 +36,7 @@ BASELINES: tuple[str, ...] = get_args(BaselineChoice)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Path(Serializable):
-    """Submodels of growing size, with their predictions and those of the reference, the model with all features.
+    """A path: submodels of growing size, with their predictions and those of the reference, the full model.
 
     A unit is a feature, or a group of features that enter together. Forced units are in every submodel and count
     towards its size.
@@ -56,7 +56,7 @@ class Path(Serializable):
     validated : bool
         Whether the scored rows had no part in the order of the units. If not, the curve is optimistic.
     rows, y : array (n,)
-        Numbers of the scored rows, of which one may come several times, and their observations.
+        Numbers of the scored rows, in which one may occur several times, and their observations.
     lpd, reference_lpd : array (s, n) and (n,)
         Log predictive density of each observation.
     mean, reference_mean : array (s, n) and (n,)
@@ -133,28 +133,28 @@ class Path(Serializable):
     @property
     def reference_elpd(self) -> float:
         """Sum over the rows of the log predictive density of the reference."""
-        return float(self._row_reference.sum())
+        return float(self._row_reference_lpd.sum())
 
     @property
     def diff(self) -> np.ndarray:
         """`elpd` less that of the reference, (s,)."""
-        return self.compared_with(None)[0]
+        return self.elpd_differences(None)[0]
 
     @property
     def diff_se(self) -> np.ndarray:
         """Standard error of `diff`, from the differences row by row, (s,)."""
-        return self.compared_with(None)[1]
+        return self.elpd_differences(None)[1]
 
-    def compared_with(self, size: int | None) -> tuple[np.ndarray, np.ndarray]:
+    def elpd_differences(self, size: int | None) -> tuple[np.ndarray, np.ndarray]:
         """Return differences in elpd to the submodel of a size, or to the reference (None), and standard errors."""
-        baseline = self._row_reference if size is None else self._row_lpd[self._place(size)]
+        baseline = self._row_reference_lpd if size is None else self._row_lpd[self._index_of(size)]
         differences = self._row_lpd - baseline
         return differences.sum(axis=1), _sum_se(differences)
 
     @property
     def n_rows(self) -> int:
         """The number of scored rows, each counted once."""
-        return int(self._row_reference.size)
+        return int(self._row_reference_lpd.size)
 
     @property
     def n_units(self) -> int:
@@ -163,12 +163,12 @@ class Path(Serializable):
 
     def units(self, size: int) -> list[str]:
         """Return the units of the submodel of this size, in the order in which they entered."""
-        self._place(size)
+        self._index_of(size)
         return [self.names[unit] for unit in self.order[:size]]
 
     def features(self, size: int) -> list[str]:
         """Return the features of the submodel of this size."""
-        self._place(size)
+        self._index_of(size)
         return [feature for unit in self.order[:size] for feature in self.members[unit]]
 
     @property
@@ -222,10 +222,10 @@ class Path(Serializable):
         return _average_repeats(self.lpd, self.rows)
 
     @cached_property
-    def _row_reference(self) -> np.ndarray:
+    def _row_reference_lpd(self) -> np.ndarray:
         return _average_repeats(self.reference_lpd[None, :], self.rows)[0]
 
-    def _place(self, size: int) -> int:
+    def _index_of(self, size: int) -> int:
         where = np.flatnonzero(self.sizes == size)
         if where.size == 0:
             raise ValueError(f"The path has no submodel of size {size}; its sizes are {join_names(self.sizes, None)}.")
@@ -262,7 +262,7 @@ def _sum_se(values: np.ndarray) -> np.ndarray:
 
 
 def _average_repeats(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Average the values of rows that come several times, (s, distinct rows)."""
+    """Average the values of rows that occur several times, (s, distinct rows)."""
     distinct, which, counts = np.unique(rows, return_inverse=True, return_counts=True)
     if distinct.size == rows.size:
         return values[:, np.argsort(which)]
@@ -290,8 +290,8 @@ def suggest_size(
     baseline : {"auto", "reference", "best"}
         What submodels are compared with: the reference, or the submodel of the path that predicts best. "auto" is the
         reference, unless the path is validated and a submodel is better than it by two standard errors and by
-        `negligible`: a reference that overfits is no yardstick, and beside it even the empty model may look good. On a
-        path whose order was made with the rows that judge it, the best submodel is best by that choice.
+        `negligible`. The reference then overfits, and even the empty model may be within one standard error of it. If
+        the path is not validated, the same rows made the order and score it, so its best submodel is optimistic.
     negligible : float
     share : float
 
@@ -328,28 +328,28 @@ def suggest_size(
         verdicts = {each: Verdict(each, smallest, path.n_units, Baseline(), 0.0, explains=False) for each in RULES}
         return Suggestion(rule, tuple(path.features(smallest)), verdicts)
 
-    compared, elpd, (diff, diff_se) = Baseline(), path.reference_elpd, path.compared_with(None)
+    compared, elpd, (diff, diff_se) = Baseline(), path.reference_elpd, path.elpd_differences(None)
     best = int(np.argmax(diff))
     lead, se = float(diff[best]), float(diff_se[best])
     overfits = path.validated and lead > negligible and lead > SURELY_BETTER * se
     if lead > 0 and (baseline == "best" or (baseline == "auto" and overfits)):
         compared, elpd = Baseline(int(path.sizes[best]), lead, se), float(path.elpd[best])
-        diff, diff_se = path.compared_with(compared.size)
+        diff, diff_se = path.elpd_differences(compared.size)
 
     if path.kl is None:
-        of, gain, left = "elpd", elpd - float(path.elpd[0]), elpd - path.elpd
+        quantity, gain, remaining = "elpd", elpd - float(path.elpd[0]), elpd - path.elpd
     else:
         known = path.sizes < len(path.kl)
-        of, gain = "kl", float(path.kl[0])
-        left = np.where(known, path.kl[np.minimum(path.sizes, len(path.kl) - 1)], np.inf)
-    # Where nothing is gained over the smallest submodel, that one is enough.
-    explained = 1.0 - left / gain if gain > 0 else np.ones(len(path.sizes))
+        quantity, gain = "kl", float(path.kl[0])
+        remaining = np.where(known, path.kl[np.minimum(path.sizes, len(path.kl) - 1)], np.inf)
+    # If the baseline is no better than the smallest submodel, that submodel is enough.
+    explained = 1.0 - remaining / gain if gain > 0 else np.ones(len(path.sizes))
 
-    near = diff + np.maximum(diff_se, max(SAME, SAME_SHARE * abs(elpd))) >= 0
+    is_near = diff + np.maximum(diff_se, max(ELPD_ERROR, RELATIVE_ELPD_ERROR * abs(elpd))) >= 0
     qualifying: dict[str, tuple[np.ndarray, float, dict[str, Any]]] = {
-        "one-se": (near, 1.0, {}),
+        "one-se": (is_near, 1.0, {}),
         "negligible": (diff > -negligible, negligible, {}),
-        "explained": (explained >= share, share, {"of": of, "gain": gain}),
+        "explained": (explained >= share, share, {"of": quantity, "gain": gain}),
     }
     verdicts = {}
     for each, (qualifies, limit, facts) in qualifying.items():
@@ -367,7 +367,7 @@ def suggest_size(
 class Baseline(TextRepr):
     """The baseline that submodels are compared with: the reference, or a submodel that predicts better than it.
 
-    `size` is None for the reference; otherwise `lead` and `se` say by how much the submodel is better, in elpd.
+    `size` is None for the reference. For a submodel `lead` is its gain in elpd over the reference, and `se` its error.
     """
 
     size: int | None = None
@@ -386,8 +386,7 @@ class Baseline(TextRepr):
 class Verdict(TextRepr):
     """The verdict of one rule for the size of a submodel.
 
-    `gain` is the elpd, or divergence, to be explained. Where the baseline gains nothing over the smallest submodel,
-    that one is enough.
+    `gain` is the elpd, or divergence, to be explained. If it is not positive, the smallest submodel is enough.
     """
 
     rule: str  # "one-se", "negligible" or "explained"

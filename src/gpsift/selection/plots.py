@@ -1,4 +1,4 @@
-"""Plots of a path, a projection, a stability analysis, a test of all features, and a power analysis."""
+"""Draw a path, a projection, a stability analysis, a test of all features, or a power analysis."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 GREY, FAINT = "#666666", "0.65"
 DOTS: Mapping[str, Any] = {"color": BLUE, "markersize": 4, "linewidth": 1}
-# With more sizes than this the names below them would run into one another.
+# With more sizes than this the names below them would overlap.
 MOST_NAMES = 40
 MOST_FEATURES = 40
-# More curves than this cannot be told apart; those that are nearest to being found are drawn.
+# More curves than this cannot be distinguished; those that need the fewest rows are drawn.
 MOST_CURVES = 10
 SMALLEST_P = 1e-12
 STATS = {"elpd": "elpd, sum of log predictive densities", "mlpd": "mlpd, mean log predictive density"}
@@ -69,8 +69,8 @@ def projection_curve(path: ProjectionPath, *, ax: Axes | None = None) -> Axes:
     ax.axhline(0.0, color=GREY, linestyle="--", linewidth=1, label="reference")
     if path.kl[0] > 0:
         total = float(path.kl[0])
-        there_and_back = (lambda kl: 1.0 - kl / total, lambda share: total * (1.0 - share))
-        ax.secondary_yaxis("right", functions=there_and_back).set_ylabel("explained")
+        to_share, to_kl = (lambda kl: 1.0 - kl / total, lambda share: total * (1.0 - share))
+        ax.secondary_yaxis("right", functions=(to_share, to_kl)).set_ylabel("explained")
     _name_sizes(ax, path.sizes, ["", *map(short, path.order)])
     ax.set_ylabel("KL divergence from the reference, nats")
     ax.set_title("Forward search by projection", fontsize="medium")
@@ -93,7 +93,7 @@ def jittered_ranks(stability: Stability, *, ax: Axes | None = None) -> Axes:
     """Draw the rank of each feature in every sample, a dot each, features by mean rank."""
     ranks, shown = stability.ranks, stability.order[:MOST_FEATURES]
     ax = _feature_axes(ax, [stability.names[j] for j in shown])
-    # The jitter is decoration, so its seed is fixed: the same record gives the same picture.
+    # The seed of the jitter is fixed, so that the same results give the same picture.
     jitter = np.random.default_rng(0).uniform(-0.3, 0.3, size=(2, *ranks.shape))
     for place, j in enumerate(shown):
         ax.scatter(ranks[:, j] + jitter[0, :, j], place + jitter[1, :, j], s=8, color=BLUE, alpha=0.5, linewidths=0)
@@ -132,7 +132,7 @@ def power_curves(power: Power, *, ax: Axes | None = None) -> Axes:
 
     ax = _axes(ax, 6.4, 4.0)
     shown = power.order[:MOST_CURVES]
-    # A little apart, so that bars of the same size do not hide each other.
+    # Curves are shifted a little, so that error bars at the same size do not hide each other.
     steps = np.linspace(-1.0, 1.0, len(shown)) if len(shown) > 1 else np.zeros(1)
     style: Mapping[str, Any] = {"marker": "o", "markersize": 4, "linewidth": 1.2, "elinewidth": 0.8}
     for number, (j, step) in enumerate(zip(shown, steps, strict=True)):

@@ -1,4 +1,4 @@
-"""Power analysis: the number of rows until a feature is found, by studies that a fitted model simulates."""
+"""Estimate how many rows a test needs to find a feature, by studies simulated from a fitted model."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 # Sizes of studies, as multiples of the rows that the model was fitted to.
 MULTIPLES = (1, 2, 4)
-# With fewer rows for each column of few values these are taken to explain nothing.
+# With fewer rows for each column of few values, the other columns are not regressed on columns of few values.
 ROWS_FOR_A_LEVEL = 4
-# A part of a row that is no more than rounding error.
+# Numbers of rows have rounding errors up to this.
 ROUNDING = 1e-6
 
 
@@ -53,7 +53,7 @@ def power(
     seed: int = 0,
     work: Work = Work(),
 ) -> Power:
-    """Estimate how many rows `discover` needs to find features with effects such as those of a fitted model.
+    """Estimate how many rows `discover` needs to find features with the effects that they have in a fitted model.
 
     Studies are simulated: rows like those of the model, a function drawn from its posterior, outcomes drawn from its
     likelihood. Each is tested by `discover`, and the share of them in which a feature is found is its power.
@@ -199,13 +199,13 @@ class Power(Serializable):
 
     @cached_property
     def standard_errors(self) -> np.ndarray:
-        """Standard errors of the shares, (s, p), with one study more of either result: not 0 for shares of 0 and 1."""
+        """Standard errors of the shares, (s, p). One more study of either result is added, so that none is 0."""
         share = (self.n_studies * self.shares + 1.0) / (self.n_studies + 2.0)
         return np.sqrt(share * (1.0 - share) / self.n_studies)
 
     @cached_property
     def rising(self) -> np.ndarray:
-        """The nearest shares (s, p) that do not fall as studies grow."""
+        """Shares (s, p) after isotonic regression: they do not fall as studies grow."""
         return isotonic(self.shares)
 
     @cached_property
@@ -225,7 +225,7 @@ class Power(Serializable):
 
     @property
     def order(self) -> np.ndarray:
-        """Features by the rows that they need, and then by their mean share."""
+        """Features by the number of rows that they need, and then by falling mean share."""
         return np.lexsort((-self.shares.mean(axis=0), self.needed, ~self.used))
 
     def sentence(self, feature: str | int) -> str:
@@ -275,7 +275,7 @@ class Power(Serializable):
 
 
 def isotonic(shares: np.ndarray) -> np.ndarray:
-    """Isotonic regression: the rising shares (s, p) nearest to given ones, by the largest of smallest means.
+    """Fit shares (s, p) that do not fall with size, by the max-min formula of isotonic regression.
 
     >>> isotonic(np.array([[0.1], [0.5], [0.3], [0.9]])).ravel()
     array([0.1, 0.4, 0.4, 0.9])
@@ -289,8 +289,8 @@ def isotonic(shares: np.ndarray) -> np.ndarray:
 def size_reaching(sizes: np.ndarray, shares: np.ndarray, chance: float, n_studies: int) -> float:
     """Return the size at which rising shares reach a chance.
 
-    It is interpolated in normal quantiles of the shares over the root of the size: a straight line for a statistic
-    that grows with the root and is normal around that. Shares of 0 and 1 are taken as half a study more or less.
+    Normal quantiles of the shares are interpolated linearly over the root of the size. That is exact for a normal
+    statistic whose mean grows with this root. Shares of 0 and 1 are moved inwards by half a study.
     """
     above = np.flatnonzero(shares >= chance)
     if above.size == 0:
@@ -326,7 +326,7 @@ def run_study(model: FittedGP | DrawnGP, n: int, design: Design, seed: list[int]
     with collect_warnings():
         if design.search:
             per_feature = {parameter.name: 1.0 for parameter in truth.kernel.parameters if parameter.per_feature}
-            kernel = truth.kernel.with_values(per_feature)  # of the same terms, not yet fitted
+            kernel = truth.kernel.with_values(per_feature)  # the terms of the model, with initial values
             searched = GP(kernel, quick_hyper(*data.X.shape), likelihood=truth.likelihood.for_new_rows)
             return discover(
                 data.table(range(len(data.names))),
@@ -359,14 +359,13 @@ def simulate_data(truth: FittedGP, n: int, rng: np.random.Generator) -> Data:
 def smoothed_bootstrap(X: np.ndarray, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     r"""Draw n rows like those of X (N, p); returns also the numbers of the rows that they come from.
 
-    Copies of rows will not do: a held-out row would have its copy among those that the model was fitted to, and its
-    prediction would be too good. The normal scores z of a drawn row are therefore moved,
+    Exact copies of rows would be too easy to predict, because a held-out row would have a copy among the training rows.
+    Noise is therefore added to the normal scores z of a drawn row,
 
     .. math:: z' = \frac{z + h e}{\sqrt{1 + h^2}}, \qquad e \sim N(0, S),
 
-    with S the covariance of the scores, which stays that of the new ones; nonlinear dependence between columns is kept
-    as far as the bandwidth h resolves it. Columns of few values, and those that code a category, are taken as they are;
-    the part of other columns that they explain is not moved.
+    with S the covariance of the scores, which the new scores have too. Nonlinear dependence between columns is smoothed
+    by the bandwidth h. Columns of few values, and the part of other columns that they explain linearly, do not change.
     """
     N = len(X)
     continuous = np.flatnonzero([np.unique(column).size > MOST_LEVELS for column in X.T])
@@ -375,11 +374,11 @@ def smoothed_bootstrap(X: np.ndarray, n: int, rng: np.random.Generator) -> tuple
         levels = levels[:, :0]
     design = np.column_stack([np.ones(N), levels])
     explained = design @ np.linalg.lstsq(design, scores, rcond=None)[0]
-    left, h = scores - explained, silverman_bandwidth(N, continuous.size)
+    residual, h = scores - explained, silverman_bandwidth(N, continuous.size)
     rows = rng.integers(N, size=n)
-    # Random combinations of all rows have the covariance of the rows, which need not have a root.
-    noise = rng.standard_normal((n, N)) @ left / np.sqrt(N)
-    scores = explained[rows] + (left[rows] + h * noise) / np.sqrt(1.0 + h**2)
+    # Random combinations of all rows have their covariance, even if it is singular.
+    noise = rng.standard_normal((n, N)) @ residual / np.sqrt(N)
+    scores = explained[rows] + (residual[rows] + h * noise) / np.sqrt(1.0 + h**2)
     drawn = X[rows]
     for place, j in enumerate(continuous):
         drawn[:, j] = quantiles(X[:, j], scores[:, place])

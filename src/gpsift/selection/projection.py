@@ -1,12 +1,11 @@
-"""Projection: the submodel on fewer features whose predictions are nearest to those of a fitted model.
+"""Project a fitted model on fewer features: find the submodel whose predictions are nearest to those of the model.
 
-`project` takes the features, `forward_projection` finds an order of them: it adds the unit whose projection comes
-nearest to the reference, until all are in. `Projector` minimises the divergence of `divergence.py`.
+`project` projects on given features. `forward_projection` orders the features: each step adds the unit whose projection
+is nearest to the reference. `Projector` minimises the divergence of `divergence.py`.
 
-A submodel is a point in the space of the hyperparameters of a model of all features (`Space`), in which the features
-that it lacks are inactive: their inverse squared length-scales, or the variances of their slopes, are 0. So the
-submodel of a smaller set of features is a point of the space of any larger one. The search there starts from it, among
-others, and the divergence never rises when features are added.
+A submodel is represented by hyperparameters of a model of all features (`Space`), in which the features that it lacks
+are inactive: their inverse squared length-scales, or the variances of their slopes, are 0. The submodel on fewer
+features is therefore one start of a search with more features, and added features never raise the divergence.
 """
 
 from __future__ import annotations
@@ -44,23 +43,22 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-# Candidates whose divergences differ by less than this share of that without features are equally good, and the first
-# of them is taken: rounding does not decide.
+# Divergences that differ by less than this share of the one without features are a tie, and the first candidate wins.
 TIE = 1e-7
-# A divergence in nats that is rounding error.
-NOTHING = 1e-9
-# The powers of a parameter of a feature that are 0 where the feature is absent: at infinity, and at 0.
-INFINITE, ZERO = -2.0, 1.0
-# A switch z = (value / unit)^power is searched over log(1 + z / BEND): proportional to z near 0, where "absent" is a
-# point like any other and has a slope, and a logarithm where z varies by factors.
-BEND = 0.1
-# Variances of the kernel go no further than this, in units of the target's. Beyond, predictions lose digits, and on
-# toys, Concrete and Housing no divergence falls by more than 1 %.
+# Divergences below this, in nats, are rounding error.
+ROUNDING = 1e-9
+# A length-scale to this power is 0 for an inactive feature, and so is the variance of a slope to the other power.
+LENGTHSCALE_POWER, SLOPE_VAR_POWER = -2.0, 1.0
+# A switch, z = (value / unit)^power, is 0 for an inactive feature. It is searched over log(1 + z / SWITCH_OFFSET): the
+# derivative at z = 0 is finite and not 0, and large z are searched on a logarithmic scale.
+SWITCH_OFFSET = 0.1
+# The upper limit of variances of the kernel, in units of the variance of the target. Predictions lose digits beyond it,
+# and on toys, Concrete and Housing no divergence falls by more than 1 %.
 LARGEST_VAR = 1e4
-# A gain of less than this share of the divergence in one iteration ends the search.
+# The search ends after an iteration that lowers the divergence by less than this share.
 FTOL = 1e-7
 MAX_ITERATIONS = 500
-# Nats for each point: a submodel as near as this is the reference up to rounding.
+# Nats for each point: a submodel with a smaller divergence equals the reference up to rounding.
 INDISTINGUISHABLE = 1e-12
 
 
@@ -73,8 +71,8 @@ def project(
 ) -> Projection:
     r"""Project a fitted model on some of its features: find the submodel with the nearest predictions.
 
-    It is conditioned on the same observations, its kernel sees the chosen features only, and its hyperparameters, the
-    noise among them, minimise the divergence of its predictions from the reference's,
+    The submodel has the same observations, and a kernel of the chosen features only. Its hyperparameters and its noise
+    variance minimise the divergence of its predictions from those of the reference,
 
     .. math:: J = \sum_i \mathrm{KL}(p_i \,\|\, q_i),
 
@@ -91,7 +89,7 @@ def project(
         away. A path gives its largest submodel with no other features.
     left_out : bool
         Whether predictions are compared at points that are left out. In-sample predictions have a trivial minimum,
-        where the submodel reproduces the data whatever its features: see the documentation.
+        where the submodel reproduces the data with any features: see the documentation.
 
     Returns
     -------
@@ -214,7 +212,7 @@ def _read_columns(features: Any, names: Sequence[str]) -> tuple[int, ...]:
 
 
 def read_start(start: Any, chosen: Sequence[int], projector: Projector) -> Submodel | None:
-    """Read the submodel from which to start besides the reference."""
+    """Read the submodel that is an additional start of the search."""
     if start is None:
         return None
     if isinstance(start, ProjectionPath):
@@ -302,7 +300,7 @@ def forward_projection(
                 left = [unit for unit in range(len(units)) if unit not in chosen]
                 candidates = units.forced[len(chosen) :][:1] or left
                 if path[-1].kl <= INDISTINGUISHABLE * projector.n_points:
-                    # Nothing is left to explain: the others enter in the order of the table, without a part.
+                    # The divergence is 0 already, so the other units enter in the order of the table.
                     chosen.append(candidates[0])
                     path.append(path[-1])
                     continue
@@ -359,7 +357,7 @@ class Projection(TextRepr, Serializable):
         Whether the search for hyperparameters ended at an optimum, and the number of evaluations of the divergence.
     labels, log_params : tuple of str, and array (d,)
         The hyperparameters of the reference by name, and their logarithms, in the units of the model; features that are
-        not in are inactive. Other projections can start from here.
+        not chosen are inactive. Other projections can start from them.
     """
 
     gp: FittedGP
@@ -496,8 +494,8 @@ class ProjectionPath(Serializable):
 
 
 def explained_share(kl: np.ndarray, kl_empty: float) -> np.ndarray:
-    """1 - kl / kl_empty; 1 where even without features nothing is left to explain."""
-    return np.ones_like(kl) if kl_empty <= NOTHING else 1.0 - kl / kl_empty
+    """Return 1 - kl / kl_empty, or 1 if the submodel without features has no divergence."""
+    return np.ones_like(kl) if kl_empty <= ROUNDING else 1.0 - kl / kl_empty
 
 
 class Space:
@@ -508,36 +506,37 @@ class Space:
 
     def __init__(self, problem: Problem):
         self.labels = parameter_names(problem.labels)
-        self.owner = problem.columns
-        self.is_switch = self.owner >= 0
+        self.columns = problem.columns  # of the feature of each hyperparameter; negative for shared ones
+        self.is_switch = self.columns >= 0
         self.is_noise = problem.is_noise_var
-        # Other parameters of a likelihood, which come last, do not touch the latent function and stay as they are.
-        self.is_free = self.is_noise | (np.arange(self.owner.size) < problem.kernel.log_params.size)
+        # Other parameters of a likelihood do not change the latent function, so they are fixed; they come last.
+        self.is_free = self.is_noise | (np.arange(self.columns.size) < problem.kernel.log_params.size)
         self._units = problem.log_units
         lower, upper = limits(problem)
         is_kernel_var = [parameter.is_variance for parameter in problem.kernel.parameters]
         is_bounded = np.append(is_kernel_var, [False] * len(problem.likelihood.parameters)).astype(bool)
         upper = np.where(is_bounded, np.minimum(upper, self._units + np.log(LARGEST_VAR)), upper)
-        self._power = np.array([INFINITE if each.absent == np.inf else ZERO for each in problem.parameters])
-        # The divergence reacts most to the noise and least to the level: with steps of 2, 4 and 2 for signal, level and
-        # noise, 15 of 90 submodels of toys end 0.05 nats or more above the best minimum known, with theirs 11.
+        is_infinite = np.array([each.absent == np.inf for each in problem.parameters])
+        self._power = np.where(is_infinite, LENGTHSCALE_POWER, SLOPE_VAR_POWER)
+        # The divergence depends most on the noise and least on the constant. Of 90 submodels of toys 11 end 0.05 nats
+        # above the best known minimum or more; 15 do with steps of 2 for signal, 4 for the constant and 2 for noise.
         self._step = np.array([parameter.projection_step for parameter in problem.parameters])
-        self._off = np.where(self._power < 0, upper, lower)
-        # What the reference itself has switched off may be switched on by a submodel, as may any other feature.
-        self.reference = np.where(np.isfinite(problem.log_params), problem.log_params, self._off)
+        self._inactive = np.where(self._power < 0, upper, lower)
+        # Features that are inactive in the reference may be active in a submodel.
+        self.reference = np.where(np.isfinite(problem.log_params), problem.log_params, self._inactive)
         self._lower, self._upper = np.minimum(lower, self.reference), np.maximum(upper, self.reference)
 
     def indices(self, features: Sequence[int]) -> np.ndarray:
         """Return indices of the hyperparameters of a submodel on these features, as in its kernel, noise last."""
-        return np.flatnonzero(self.is_free & np.isin(self.owner, [-1, *features]))
+        return np.flatnonzero(self.is_free & np.isin(self.columns, [-1, *features]))
 
     def switch_indices(self, features: Sequence[int]) -> np.ndarray:
         """Return indices of the switches of these features."""
-        return np.flatnonzero(self.is_switch & np.isin(self.owner, features))
+        return np.flatnonzero(self.is_switch & np.isin(self.columns, features))
 
     def restrict(self, log_params: np.ndarray, features: Sequence[int]) -> np.ndarray:
         """Make all features except these inactive."""
-        return np.where(np.isin(self.owner, [-1, *features]), log_params, self._off)
+        return np.where(np.isin(self.columns, [-1, *features]), log_params, self._inactive)
 
     def noise_var(self, log_params: np.ndarray) -> float:
         """Return the noise variance, where one is estimated; 0 otherwise."""
@@ -546,18 +545,18 @@ class Space:
     def to_coordinates(self, log_params: np.ndarray) -> np.ndarray:
         """Map log hyperparameters to the coordinates of the search."""
         log_z = np.where(self.is_switch, self._power * (log_params - self._units), 0.0)
-        return np.where(self.is_switch, np.log1p(np.exp(log_z) / BEND), log_params / self._step)
+        return np.where(self.is_switch, np.log1p(np.exp(log_z) / SWITCH_OFFSET), log_params / self._step)
 
     def from_coordinates(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Map coordinates to log hyperparameters; returns also the derivative of each by its own coordinate."""
-        with np.errstate(divide="ignore", over="ignore"):  # 0 is "absent", and the limits are near
-            log_z = np.log(BEND * np.expm1(np.where(self.is_switch, x, 1.0)))
+        with np.errstate(divide="ignore", over="ignore"):  # 0 is an inactive feature, and values are clipped below
+            log_z = np.log(SWITCH_OFFSET * np.expm1(np.where(self.is_switch, x, 1.0)))
         free = np.where(self.is_switch, self._units + log_z / self._power, x * self._step)
         log_params = np.clip(free, self._lower, self._upper)
         z = np.exp(np.where(self.is_switch, self._power * (log_params - self._units), 0.0))
-        slope = np.where(self.is_switch, (z + BEND) / (self._power * z), self._step)
-        is_off = self.is_switch & (log_params == self._off)
-        return log_params, np.where(is_off | (log_params == free), slope, 0.0)
+        slope = np.where(self.is_switch, (z + SWITCH_OFFSET) / (self._power * z), self._step)
+        is_inactive = self.is_switch & (log_params == self._inactive)
+        return log_params, np.where(is_inactive | (log_params == free), slope, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -572,7 +571,7 @@ class Submodel:
 
     @classmethod
     def read(cls, plain: Mapping[str, Any]) -> Self:
-        """Restore a submodel from another process or a checkpoint."""
+        """Restore a submodel from the result of a task."""
         arrays = {"features": tuple(plain["features"]), "log_params": np.array(plain["log_params"])}
         return cls(**{**plain, **arrays})
 
@@ -587,7 +586,7 @@ class Projector:
         self.sites, self.left_out = Sites.of(reference), left_out
         self.X = reference.posterior.Z
         self.n_points, n_features = self.X.shape
-        self.kernel = with_switches(reference.kernel, n_features)
+        self.kernel = make_switchable(reference.kernel, n_features)
         y, names = reference.scaling.target(reference.y_train), reference.inputs.names
         self.space = Space(Problem(self.kernel, reference.likelihood, self.X, y, ExactInference(self.X, y), names))
         noise_var = self.space.noise_var(self.space.reference)
@@ -606,8 +605,8 @@ class Projector:
     def project(self, features: Sequence[int], parent: Submodel | None = None) -> Submodel:
         """Find the nearest submodel on these features from three starts.
 
-        They are the parent with its missing features inactive, the parent with these as they are in the reference, and
-        the reference with all other features inactive. The parent is the empty submodel by default.
+        The starts are the reference with all other features inactive, the parent, and the parent with the new features
+        as in the reference. The parent is the empty submodel by default.
         """
         if not features:
             return self.empty
@@ -615,13 +614,13 @@ class Projector:
         kept = space.restrict(parent.log_params, features)
         grown, new = kept.copy(), space.switch_indices([j for j in features if j not in parent.features])
         grown[new] = space.reference[new]
-        ends: list[Submodel] = []
+        minima: list[Submodel] = []
         for start in (space.restrict(space.reference, features), kept, grown):
-            ends.append(self._minimise(start, tuple(features)))
-            if ends[-1].kl <= INDISTINGUISHABLE * self.n_points:
+            minima.append(self._minimise(start, tuple(features)))
+            if minima[-1].kl <= INDISTINGUISHABLE * self.n_points:
                 break
-        best = min(ends, key=lambda end: end.kl)
-        return replace(best, n_evaluations=sum(end.n_evaluations for end in ends))
+        best = min(minima, key=lambda minimum: minimum.kl)
+        return replace(best, n_evaluations=sum(minimum.n_evaluations for minimum in minima))
 
     def submodel_kernel(self, log_params: np.ndarray, features: Sequence[int]) -> Kernel:
         """Return the kernel of a submodel, for the columns of its features."""
@@ -635,22 +634,22 @@ class Projector:
         pairs = self.submodel_kernel(log_params, features).between(X, X)
         predictive = Predictive(pairs.K, self.sites, noise_var, left_out=self.left_out)
         value, g, h = self.divergence(predictive.mean, predictive.var)
-        G, by_noise = predictive.slopes(g, h)
+        G, by_noise = predictive.gradient(g, h)
         by_log_noise = [noise_var * by_noise] if noise_var else []
         return value, np.concatenate([pairs.log_gradient(G), by_log_noise])
 
     def _minimise(self, start: np.ndarray, features: tuple[int, ...]) -> Submodel:
-        """Minimise the divergence by L-BFGS-B from one start; the best point of the search counts."""
-        columns = features or (0,)  # a kernel needs a column; here, one that stays inactive
+        """Minimise the divergence by L-BFGS-B from one start; returns the best point of the search."""
+        columns = features or (0,)  # a kernel needs a column, which is inactive without features
         places = self.space.indices(features)
         is_searched = np.isin(self.space.indices(columns), places)
         origin, best = self.space.to_coordinates(start), Submodel(features, start, np.inf)
 
         def divergence(x: np.ndarray) -> tuple[float, np.ndarray]:
             nonlocal best
-            here = origin.copy()
-            here[places] = x
-            log_params, slope = self.space.from_coordinates(here)
+            coordinates = origin.copy()
+            coordinates[places] = x
+            log_params, slope = self.space.from_coordinates(coordinates)
             try:
                 value, gradient = self.kl(log_params, columns)
             except NotPositiveDefinite:
@@ -662,16 +661,16 @@ class Projector:
         bounds = [(0.0 if is_switch else None, None) for is_switch in self.space.is_switch[places]]
         options = {"ftol": FTOL, "gtol": 1e-5, "maxcor": 30, "maxiter": MAX_ITERATIONS}
         result = minimize(divergence, origin[places], jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-        # A line search that finds nothing better at a flat bottom is the end of the descent, not a failure of it.
+        # A line search may fail at a minimum, so a small gradient counts as convergence too.
         slope = np.where((result.x <= 0) & self.space.is_switch[places], np.minimum(result.jac, 0.0), result.jac)
         converged = bool(result.success or np.max(np.abs(slope)) < 1e-3 * max(1.0, best.kl))
         return replace(best, n_evaluations=int(result.nfev), converged=converged)
 
 
-def with_switches(kernel: Kernel, n_features: int) -> Kernel:
-    """Give a kernel a length-scale or slope variance for each feature, also where it has one for all of them."""
+def make_switchable(kernel: Kernel, n_features: int) -> Kernel:
+    """Give a kernel a length-scale or slope variance for each feature, even if it has one for all of them."""
     if isinstance(kernel, Sum):
-        return Sum(tuple(with_switches(term, n_features) for term in kernel.terms))
+        return Sum(tuple(make_switchable(term, n_features) for term in kernel.terms))
     if isinstance(kernel, Radial):
         return replace(kernel, lengthscale=np.broadcast_to(kernel.lengthscale, (n_features,)).copy(), shared=False)
     if isinstance(kernel, Linear):

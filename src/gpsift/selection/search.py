@@ -1,6 +1,6 @@
-"""Search: fit submodels of growing size, and compare their predictions with those of the full model.
+"""Fit submodels of growing size, and compare their predictions with those of the full model.
 
-`SearchPlan` has all fits as tasks, in the order in which they depend on each other.
+`SearchPlan` divides a search into tasks, which are fits, and runs them in the order in which they need each other.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from gpsift.selection.submodels import (
     Fitted,
     SubmodelFit,
     backward_step,
-    choices,
+    describe_model,
     fit_and_score,
     fit_full,
     fit_submodel,
 )
 from gpsift.version import __version__
 
-# With more features sizes should be limited, or features be activated one by one.
+# With more features a search of all sizes warns.
 MANY_FEATURES = 300
 
 
@@ -66,7 +66,7 @@ def search(
         replace one another.
     sizes : int or sequence of int, optional
         Sizes of the submodels; a number is the largest. By default all, from no feature to all of them; with ``Sift()``
-        to those that the full model uses and the few that came close.
+        to those that the full model uses and the few that are nearest to being used.
     cv : HeldOut, int, splitter or splits, optional
         How predictions are scored: ``LeaveOneOut()`` by default, ``Folds(...)`` or ``TestSet(X, y)``. A number of
         folds, a scikit-learn splitter or a sequence of (train, test) row numbers goes to `Folds`.
@@ -109,8 +109,8 @@ def make_plan(
 ) -> SearchPlan:
     """Check the choices of a search, and make its plan.
 
-    A model that leaves features inactive is fitted here if no sizes are given: these end with its active features and
-    the few that came close.
+    If no sizes are given, a model that leaves features inactive is fitted first. The largest submodel then has its
+    active features, and the few that are nearest to being active.
     """
     model = GP() if model is None else model
     scheme = read_held_out(cv).scheme(data, classes=read_likelihood(model.likelihood).predicts_classes)
@@ -140,7 +140,7 @@ def make_plan(
 
 
 def _check_fitted(given: Any, data: Data) -> None:
-    """Refuse a fitted reference that is no model of ours, or one of other data."""
+    """Raise an error if a fitted reference is not a GP of this package, or was fitted to other data."""
     if not isinstance(given, FittedGP | DrawnGP):
         raise TypeError(
             f"`reference` must be a GP, or what its `fit(X, y)` returns, got {type(given).__name__}: submodels of "
@@ -155,7 +155,7 @@ def _check_fitted(given: Any, data: Data) -> None:
 
 
 def n_candidate_units(fitted: FittedGP | DrawnGP, units: Units) -> int:
-    """Count the candidate units for submodels: the active ones of the full model, and those that came close."""
+    """Count the units of the largest submodel: the active ones of the full model, and the few nearest to active."""
     n_used = len(units.active(fitted.used))
     n_known = int(np.isfinite(fitted.slopes).sum())
     return min(len(units), n_used + min(N_CLOSE, n_known))
@@ -172,13 +172,13 @@ def run_plan(plan: SearchPlan, work: Work, rule: Rule = "one-se") -> Path:
         found = plan.run(runner)
     for message in found[-1].full.notices:
         warn(message)
-    path = plan.path(found, classes=read_likelihood(plan.model.likelihood).predicts_classes)
+    path = plan.make_path(found, classes=read_likelihood(plan.model.likelihood).predicts_classes)
     return replace(path, suggestion=suggest_size(path, rule))
 
 
 @dataclass(eq=False)
 class FoldResult:
-    """The results of a fold: the order, the fit of the full model, that of the reference, and submodels by size."""
+    """The results of a fold: the order, the fits of the full model and of the reference, and submodels by size."""
 
     fold: Fold
     order: list[int] = field(default_factory=list)
@@ -186,7 +186,7 @@ class FoldResult:
     reference: SubmodelFit = field(init=False)
     submodels: dict[int, SubmodelFit] = field(default_factory=dict)
 
-    def at(self, size: int) -> SubmodelFit:
+    def submodel(self, size: int) -> SubmodelFit:
         """Return the submodel of a size, which is the full model at full size."""
         return self.submodels.get(size, self.full)
 
@@ -195,8 +195,8 @@ class FoldResult:
 class SearchPlan:
     """The choices of a search, and its fits as tasks.
 
-    `reference` is the model that the full model is compared as, if it is not `model`. `fitted` is the full model of all
-    rows, and `ordered` the order by it, where they are known already.
+    `reference` is the choice of the full model that submodels are compared with, if it is not `model`. `fitted` is the
+    full model fitted to all rows, and `known_order` its order of the units, if they are known already.
     """
 
     data: Data
@@ -207,7 +207,7 @@ class SearchPlan:
     units: Units
     order: Order
     sizes: tuple[int, ...]
-    ordered: FeatureOrder | None = None
+    known_order: FeatureOrder | None = None
 
     @cached_property
     def folds(self) -> tuple[Fold, ...]:
@@ -222,7 +222,7 @@ class SearchPlan:
 
     @property
     def has_inactive_units(self) -> bool:
-        """Whether the full model leaves features inactive, and the sizes end before them."""
+        """Whether the full model leaves features inactive, and no submodel has all of them."""
         return self.model.hyper.switches and max(self.sizes) < len(self.units)
 
     @property
@@ -250,8 +250,8 @@ class SearchPlan:
             "gpsift": __version__,
             "data": self.data.fingerprint,
             "splits": f"{self.scheme.label} {fingerprint(*splits, *tests)}",
-            "model": choices(self.model),
-            "reference": "the model" if self.reference is None else choices(self.reference),
+            "model": describe_model(self.model),
+            "reference": "the model" if self.reference is None else describe_model(self.reference),
             "measure": self.order.label,
             "units": self.units.identity,
             "sizes": str(self.sizes),
@@ -272,12 +272,12 @@ class SearchPlan:
                 Task(f"{fold.name}/reference", (fold, self.reference, self.units.all_columns, None, None))
                 for fold in self.scheme.folds
             ]
-            for each, fit in zip(results, _run(runner, fit_and_score, tasks), strict=False):  # all rows come last
+            for each, fit in zip(results, _run_fits(runner, fit_and_score, tasks), strict=False):  # all rows come last
                 each.reference = fit
         return results
 
     def _run_forward(self, runner: Runner, results: Sequence[FoldResult]) -> None:
-        """Sort the units once by the full model, then fit submodels of growing size, as in the paper."""
+        """Sort the units once by the full model, then fit all submodels along that order, as in the paper."""
         if self.scheme.validates_search or len(results) == 1:
             self._fit_full(runner, results)
         else:
@@ -289,14 +289,14 @@ class SearchPlan:
                 columns = self.units.columns_of(each.order[:size])
                 arguments = (each.fold, self.model, columns, each.full.parent, self.order.starts)
                 tasks.append(Task(f"{each.fold.name}/size {size}", arguments))
-        fits = iter(_run(runner, fit_and_score, tasks))
+        fits = iter(_run_fits(runner, fit_and_score, tasks))
         for each in scored:
             each.submodels = {size: next(fits) for size in self.smaller_sizes}
 
     def _run_backward(self, runner: Runner, results: Sequence[FoldResult]) -> None:
-        """Backward elimination: fit, remove the least relevant unit, and fit again, in all folds side by side.
+        """Eliminate backwards: fit, remove the least relevant unit, and fit again, in all folds at the same time.
 
-        Units that are inactive in the full model, except those that came close, are removed first and at once.
+        Units that are inactive in the full model are removed first, except the few that are nearest to being active.
         """
         n_units, smallest = len(self.units), max(min(self.sizes), len(self.units.forced))
         if self.has_inactive_units:
@@ -313,42 +313,42 @@ class SearchPlan:
                 parent, fitted = (None, self._fitted_to(each.fold)) if above is None else (above.parent, None)
                 arguments = (each.fold, self.model, self.units, each.order[:size], self.order, parent, fitted)
                 tasks.append(Task(f"{each.fold.name}/size {size}", arguments))
-            for each, fit in zip(results, _run(runner, backward_step, tasks), strict=True):
+            for each, fit in zip(results, _run_fits(runner, backward_step, tasks), strict=True):
                 each.submodels[size] = fit
                 if fit.dropped is not None and size > smallest:
                     each.order.remove(fit.dropped)  # the units that are left come first
                     each.order.insert(size - 1, fit.dropped)
         for each in results:
-            each.full, each.order = each.submodels[n_units], self.units.forced_first(each.order)
+            each.full, each.order = each.submodels[n_units], self.units.put_forced_first(each.order)
 
     def _fit_full(self, runner: Runner, results: Sequence[FoldResult], shared: FeatureOrder | None = None) -> None:
         """Fit the full model of each fold, and sort its units, unless the folds share an order."""
         tasks = []
         for each in results:
-            known = self.ordered if each.fold.name == "all" else shared
+            known = self.known_order if each.fold.name == "all" else shared
             arguments = (each.fold, self.model, self.units, self.order, known, max(self.sizes))
             tasks.append(Task(f"{each.fold.name}/full", (*arguments, self._fitted_to(each.fold))))
-        for each, fit in zip(results, _run(runner, fit_full, tasks), strict=True):
+        for each, fit in zip(results, _run_fits(runner, fit_full, tasks), strict=True):
             each.full, each.order = fit, list(fit.order)
 
     def _fitted_to(self, fold: Fold) -> Fitted | None:
-        """Return the full model of a fold, where it was fitted before the search."""
+        """Return the full model of a fold if it was fitted before the search, or None."""
         return self.fitted if fold.name == "all" else None
 
-    def path(self, found: Sequence[FoldResult], *, classes: bool) -> Path:
-        """Make the record of all results."""
+    def make_path(self, found: Sequence[FoldResult], *, classes: bool) -> Path:
+        """Make the path of all results."""
         scored = found[: len(self.scheme.folds)]
         y = np.concatenate([each.fold.y for each in scored])
-        mean = np.array([np.concatenate([each.at(size).mean for each in scored]) for size in self.sizes])
+        mean = np.array([np.concatenate([each.submodel(size).mean for each in scored]) for size in self.sizes])
         reference_mean = np.concatenate([each.reference.mean for each in scored])
         metrics = [dict(prediction_metrics(y, each, classes=classes)) for each in mean]
         if classes and self.sizes[0] == 0:
             if scored[0].fold.test is None:
-                # Without inputs a row that is left out makes its own class a little rarer: a perfect wrong guess. The
-                # shares of the classes predict all rows instead.
+                # A model without inputs predicts the shares of the classes among the other rows, where the class
+                # of the row left out is a little rarer. The shares among all rows avoid this bias.
                 shares = y.mean() if mean.ndim == 2 else np.bincount(y.astype(int), minlength=mean.shape[2]) / y.size
                 metrics[0] = dict(prediction_metrics(y, np.broadcast_to(shares, mean[0].shape), classes=classes))
-            metrics[0]["auc"] = 0.5  # no inputs, no order of the rows
+            metrics[0]["auc"] = 0.5  # a model without inputs does not order the rows
         full = found[-1].full
         return Path(
             measure=self.order.label,
@@ -360,7 +360,7 @@ class SearchPlan:
             validated=self.scheme.is_validated,
             rows=np.concatenate([each.fold.rows for each in scored]),
             y=y,
-            lpd=np.array([np.concatenate([each.at(size).lpd for each in scored]) for size in self.sizes]),
+            lpd=np.array([np.concatenate([each.submodel(size).lpd for each in scored]) for size in self.sizes]),
             reference_lpd=np.concatenate([each.reference.lpd for each in scored]),
             mean=mean,
             reference_mean=reference_mean,
@@ -380,5 +380,5 @@ class SearchPlan:
         )
 
 
-def _run(runner: Runner, function: Callable[..., SubmodelFit], tasks: Sequence[Task]) -> list[SubmodelFit]:
+def _run_fits(runner: Runner, function: Callable[..., SubmodelFit], tasks: Sequence[Task]) -> list[SubmodelFit]:
     return [SubmodelFit.read(result) for result in runner.run(function, tasks)]

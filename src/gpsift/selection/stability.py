@@ -1,4 +1,4 @@
-"""Stability: rankings of many random samples of the rows, and how much they differ."""
+"""Rank the features in many random samples of the rows, and describe how much the rankings differ."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gpsift.relevance.rank import versions
 from gpsift.selection import plots
 from gpsift.selection.data import Data, Features, ObservationOptions, Units, is_whole
 from gpsift.selection.orders import rank_units
-from gpsift.selection.submodels import choices, fit_submodel
+from gpsift.selection.submodels import describe_model, fit_submodel
 from gpsift.version import __version__
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def stability(
         "gpsift": __version__,
         "data": data.fingerprint,
         "samples": f"{n_splits} of {n_rows} rows, seed {seed}",
-        "model": choices(model),
+        "model": describe_model(model),
         "measure": measure.label,
         "units": units.identity,
     }
@@ -115,7 +115,7 @@ def stability(
         seed=seed,
         switches=model.hyper.switches,
         details={
-            "model": choices(model),
+            "model": describe_model(model),
             "notices": tuple(dict.fromkeys(message for result in results for message in result["notices"])),
             "versions": versions(),
         },
@@ -180,7 +180,7 @@ class Stability(Serializable):
 
     @property
     def n_shown(self) -> int:
-        """The number of features that are used in some sample, at least one; each has a line in a table."""
+        """The number of features with a line in a table: those used in some sample, and at least one."""
         return max(1, int(self.scores.any(axis=0).sum())) if self.switches else self.n_features
 
     @property
@@ -211,7 +211,7 @@ class Stability(Serializable):
         if self.n_features == 1:
             return np.zeros(1)
         at_position = (np.unique(features, return_counts=True)[1] / self.n_splits for features in self.orders.T)
-        # The maximum takes the sign from the zero of a position that is always the same.
+        # The maximum turns -0 into 0.
         nats = np.array([-float(shares @ np.log(shares)) for shares in at_position])
         return np.maximum(nats / np.log(self.n_features), 0.0)
 

@@ -1,7 +1,7 @@
-"""Submodels: the same model on some of the columns, fitted and scored.
+"""Fit and score submodels: a model restricted to some of the columns.
 
-`fit_submodel` fits one. `fit_full`, `fit_and_score` and `backward_step` are the tasks of a search, which run in other
-processes and whose results, `SubmodelFit`, are kept in checkpoints.
+`fit_submodel` fits one. `fit_full`, `fit_and_score` and `backward_step` are the tasks of a search. They can run in
+other processes, and their results (`SubmodelFit`) are stored in checkpoints.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gpsift.selection.data import Data, Units
 from gpsift.selection.orders import FeatureOrder, Order, rank_units
 
 Fitted = FittedGP | DrawnGP
-ParentStart = Mapping[str, Any]  # arguments of `GP.fit` that are known from a larger model
+ParentStart = Mapping[str, Any]  # arguments of `GP.fit` for a warm start from a larger model
 
 
 def submodel(model: GP, columns: Sequence[int], *, starts: int | None) -> GP:
@@ -55,16 +55,16 @@ def fit_submodel(
 ) -> Fitted:
     """Fit the model on some of the columns of the data, with a warm start from a larger model."""
     chosen = submodel(model, columns, starts=starts)
-    # A constant ignores its inputs; some column has to be there.
+    # A constant kernel ignores its inputs, but the table needs a column.
     known: Mapping[str, Any] = {**(parent or {}), **data.extras}
     return chosen.fit(data.table(columns or [0]), data.y, **known)
 
 
 def parent_start(fitted: Fitted, hyper: Hyper) -> ParentStart:
-    """Return arguments of `GP.fit` for smaller models: hyperparameters to start from, and a ceiling of the evidence.
+    """Return arguments of `GP.fit` for smaller models: starting hyperparameters, and an upper bound of the evidence.
 
     A feature with an infinite length-scale is absent, so a submodel is a limit of the larger model, whose marginal
-    likelihood is an upper bound of its own. That holds where every feature has parameters of its own without a prior.
+    likelihood is an upper bound of its own. That needs parameters for each feature, and no prior.
     """
     if isinstance(fitted, DrawnGP):
         return {}
@@ -74,12 +74,12 @@ def parent_start(fitted: Fitted, hyper: Hyper) -> ParentStart:
     is_limit = isinstance(hyper, ML2) and not has_shared
     values = fitted.hyperparameters.items()
     return {
-        "start": {name: value for name, value in values if 0 < value < np.inf},  # not those of inactive features
+        "start": {name: value for name, value in values if 0 < value < np.inf},  # without inactive features
         "ceiling": fitted.log_marginal_likelihood if is_limit else None,
     }
 
 
-def choices(model: GP) -> str:
+def describe_model(model: GP) -> str:
     """Return the choices of a model as text, for a checkpoint."""
     return ", ".join(f"{f.name}={getattr(model, f.name)!r}" for f in fields(model))
 
@@ -94,7 +94,7 @@ class SubmodelFit:
     lpd: np.ndarray  # of each scored row
     mean: np.ndarray  # (n,), or the probability of each class (n, C)
     converged: bool  # the search for hyperparameters
-    explains: bool = True  # whether it predicts better than no inputs, by more than its choice among many would give
+    explains: bool = True  # whether it predicts better than no inputs, by more than selection would give by chance
     notices: tuple[str, ...] = ()  # of the fit and the ranking
     parent: ParentStart = field(default_factory=dict)
     order: Sequence[int] = ()
@@ -114,7 +114,7 @@ class SubmodelFit:
 
     @classmethod
     def read(cls, plain: Mapping[str, Any]) -> Self:
-        """Restore a result from another process or a checkpoint."""
+        """Restore the result of a task."""
         kl = None if plain["kl"] is None else np.asarray(plain["kl"])
         arrays = {"lpd": np.asarray(plain["lpd"], dtype=float), "mean": np.asarray(plain["mean"], dtype=float)}
         return cls(**{**plain, **arrays, "notices": tuple(plain["notices"]), "kl": kl})

@@ -21,7 +21,7 @@ from gpsift.paper.datasets.sources import (
     cache_folder,
     data_folder,
     download,
-    keep,
+    store,
     table_digest,
     text_digest,
     zip_member,
@@ -217,17 +217,17 @@ def test_cache_folder_is_the_option_the_variable_or_the_users(monkeypatch, tmp_p
 
 
 def test_keep_makes_the_folder_and_leaves_nothing_else(tmp_path):
-    keep(tmp_path / "new" / "deep" / "file", b"1")
-    keep(tmp_path / "new" / "deep" / "file", b"2")
+    store(tmp_path / "new" / "deep" / "file", b"1")
+    store(tmp_path / "new" / "deep" / "file", b"2")
     assert [path.name for path in (tmp_path / "new" / "deep").iterdir()] == ["file"]
     assert (tmp_path / "new" / "deep" / "file").read_bytes() == b"2"
 
 
 def test_keep_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
-    keep(tmp_path / "file", b"old")
+    store(tmp_path / "file", b"old")
     monkeypatch.setattr(sources.os, "replace", _fail)
     with pytest.raises(OSError, match="disk"):
-        keep(tmp_path / "file", b"new")
+        store(tmp_path / "file", b"new")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
     assert (tmp_path / "file").read_bytes() == b"old"
 
@@ -236,11 +236,11 @@ def test_keep_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
 def test_readers_never_see_half_of_a_file(tmp_path):
     contents = {bytes([k]) * 500_000 for k in range(4)}
     path, done = tmp_path / "file", threading.Event()
-    keep(path, b"\0" * 500_000)
+    store(path, b"\0" * 500_000)
 
     def write(content):
         for _ in range(20):
-            keep(path, content)
+            store(path, content)
 
     def read():
         seen = set()

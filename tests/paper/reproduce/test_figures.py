@@ -29,7 +29,7 @@ def lines(figure):
 
 
 def test_methods_beyond_the_paper_are_compared_on_the_splits_that_they_share(tables):
-    figure = figures.curves({"concrete": tables}, "mlpd", extra=True)
+    figure = figures.draw_curves({"concrete": tables}, "mlpd", extra=True)
     found = lines(figure)
     assert set(found) == {"ARD", "KL", "projection"}
     assert_allclose(list(found.values()), [[1.0, 2.0]] * 3)
@@ -38,7 +38,7 @@ def test_methods_beyond_the_paper_are_compared_on_the_splits_that_they_share(tab
 
 
 def test_the_papers_methods_are_compared_on_all_splits(tables):
-    figure = figures.curves({"concrete": tables}, "mlpd")
+    figure = figures.draw_curves({"concrete": tables}, "mlpd")
     found = lines(figure)
     assert set(found) == {"ARD", "KL"}
     assert_allclose(list(found.values()), [[-4.0, -3.0]] * 2)

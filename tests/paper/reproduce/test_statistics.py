@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gpsift.paper.reproduce.claims import corrected_interval, plain_interval, relative_entropy
+from gpsift.paper.reproduce.claims import corrected_interval, normalised_entropy, plain_interval
 
 
 def test_a_plain_interval_is_students(rng):
@@ -46,4 +46,4 @@ def test_entropy_by_hand():
     orders = np.array([[0, 1, 2], [0, 2, 1], [0, 1, 2], [1, 0, 2]])
     first = -(0.75 * np.log(0.75) + 0.25 * np.log(0.25)) / np.log(3)
     second = -(2 * 0.25 * np.log(0.25) + 0.5 * np.log(0.5)) / np.log(3)
-    np.testing.assert_allclose(relative_entropy(orders), [first, second, first])
+    np.testing.assert_allclose(normalised_entropy(orders), [first, second, first])

@@ -28,7 +28,7 @@ def correlated(rng, n, p, strength=0.8):
 def test_regression_of_scores_is_that_of_the_normal_distribution(rng, columns):
     """Of monotone functions of normal columns, whose normal scores are the columns themselves."""
     X = correlated(rng, 4000, 5)
-    mean, root = ScoreRegression(np.exp(0.7 * X)).given_others(columns)
+    mean, root = ScoreRegression(np.exp(0.7 * X)).conditional_moments(columns)
     C = 0.8 ** np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
     own, others = list(columns), [j for j in range(5) if j not in columns]
     B = np.linalg.solve(C[np.ix_(others, others)], C[np.ix_(others, own)])
@@ -41,7 +41,7 @@ def test_with_few_rows_the_nearest_columns_are_asked(rng):
     X = correlated(rng, 100, 60)
     regression = ScoreRegression(X)
     assert not regression.has_rows_for_all
-    mean, root = regression.given_others((30,))
+    mean, root = regression.conditional_moments((30,))
     left = regression.scores[:, 30] - mean[:, 0]
     assert_allclose(left.std(), 0.47, atol=0.08)  # sqrt(1 - R^2) of the neighbours on both sides
     assert_allclose(abs(root[0, 0]), left.std() * np.sqrt(100 / 90), rtol=0.02)
@@ -57,7 +57,7 @@ def test_a_curved_dependence_is_seen_by_a_gaussian_process(rng):
     curved = x[:, 0] ** 2 + 0.1 * rng.normal(size=150)
     data = Data.read(np.column_stack([x, curved]), np.zeros(150), {})
     unit = make_tested_units(data, gs.Features().units(data.names))[2]
-    _, root = ScoreRegression(data.X).given_others((2,))
+    _, root = ScoreRegression(data.X).conditional_moments((2,))
     answer = loo_by_gp(data.table(varying_others(data, unit.columns)), *unit.gp_target)
     assert abs(root[0, 0]) > 0.9
     assert np.sqrt(np.mean(answer["var"])) < 0.4

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from gpsift.gp.hyperparameters.score_tests import normal_scores
 from gpsift.selection.conditional_test.conditionals import (
-    CHANCE,
+    TEST_LEVEL,
     StepwiseRegression,
     cosine_statistics,
     evidence_gain,
@@ -94,7 +94,7 @@ def test_straight_lines_look_bent_as_seldom_as_they_may():
     for seed in range(150):
         target, others = lines(np.random.default_rng(seed), n=80, p=6)
         n_bent += StepwiseRegression.fit(target, others, 2.0).misses_nonlinearity(others)
-    assert n_bent <= 150 * 2 * CHANCE + 3 * np.sqrt(150 * 2 * CHANCE)
+    assert n_bent <= 150 * 2 * TEST_LEVEL + 3 * np.sqrt(150 * 2 * TEST_LEVEL)
 
 
 def test_deviations_are_those_of_noise(rng):

@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import false_discovery_control
 
 import gpsift as gs
-from gpsift.selection.conditional_test.discover import q_values, twice_the_median
+from gpsift.selection.conditional_test.discover import combine_repeats, q_values
 
 
 def test_q_values_are_those_of_scipy(rng):
@@ -24,5 +24,5 @@ def test_what_is_chosen_is_what_the_definition_says(rng):
 
 def test_one_repeat_is_itself_and_several_are_twice_their_median():
     p = np.array([[0.01, 0.2, 0.9], [0.03, 0.4, 0.8], [0.02, 0.3, 0.7]])
-    assert_allclose(twice_the_median(p[:1]), p[0])
-    assert_allclose(twice_the_median(p), [0.04, 0.6, 1.0])
+    assert_allclose(combine_repeats(p[:1]), p[0])
+    assert_allclose(combine_repeats(p), [0.04, 0.6, 1.0])

@@ -252,7 +252,7 @@ class _FittedTable:
         cv = Folds(selection.cv, seed=self.seed) if isinstance(selection.cv, Integral) else selection.cv
         plan = make_plan(data, self.order, sizes=largest, cv=cv, model=self.model, reference=self.fitted, units=units)
         work = checkpoint_in(self.work, "submodels.sqlite")
-        return run_plan(replace(plan, ordered=known), work, selection.rule), None
+        return run_plan(replace(plan, known_order=known), work, selection.rule), None
 
     def rank_samples(self, samples: int) -> Stability:
         """Rank random samples of the rows; by KL if the order is that of a projection, which has no scores."""

@@ -1,7 +1,7 @@
-"""Data for examples and experiments: toys whose relevant features are known, and the five data sets of the paper.
+"""This package has data for experiments: toys whose relevant features are known, and the five data sets of the paper.
 
-`toys.py` makes data. `load.py` finds a data set in a folder, in the cache or at a public source (`sources.py`), and the
-recipe of the set (`paper_sets.py`) makes the paper's table of it. Read `load.py` first. No data come with the package.
+Read `load.py` first: it finds a file in a folder, in the cache or at a public source (`sources.py`). A recipe
+(`paper_sets.py`) makes the table of the paper from it. `toys.py` simulates data. No data come with the package.
 """
 
 from gpsift.paper.datasets.load import NAMES, Dataset, load

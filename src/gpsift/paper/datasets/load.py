@@ -20,7 +20,7 @@ from gpsift.paper.datasets.sources import (
     DownloadFailed,
     cache_folder,
     data_folder,
-    keep,
+    store,
 )
 
 if TYPE_CHECKING:
@@ -88,17 +88,17 @@ def load(
 ) -> Dataset:
     """Load a data set in the shape that it has in Table 1 of the paper.
 
-    It is taken from the first place that has it: `folder`, the cache, its public source. Downloads are kept in the
-    cache.
+    The data come from the first of these that has them: `folder`, the cache, the public source. Downloads are stored in
+    the cache.
 
     Parameters
     ----------
     name : {"concrete", "housing", "automobile", "crime", "pima"}
     folder : path, optional
         A folder with the prepared table (such as ``automobile.csv``) or the raw file (such as ``imports-85.data``,
-        there or in ``raw`` below). By default what the environment variable ``GPSIFT_DATA`` names.
+        in it or in its subfolder ``raw``). By default the folder in the environment variable ``GPSIFT_DATA``.
     cache : path, optional
-        Where downloads are kept. By default what ``GPSIFT_CACHE`` names, or ``gpsift`` in the user's cache folder.
+        The folder of downloads. By default the one in ``GPSIFT_CACHE``, or ``gpsift`` in the user's cache folder.
     base : str, optional
         Address of a mirror to use for every service. One service can be replaced by ``GPSIFT_UCI``,
         ``GPSIFT_OPENML`` or ``GPSIFT_STATLIB``.
@@ -109,7 +109,7 @@ def load(
     download : bool
         Whether the network may be used.
     check : bool
-        Whether the file must be the known one, by its digest. An unchecked download is not kept.
+        Whether the digest of the file must be the known one. An unchecked download is not stored.
 
     Returns
     -------
@@ -118,9 +118,9 @@ def load(
     Raises
     ------
     DataUnavailable
-        It is in no folder and could not be downloaded. The message says where a file can be put by hand.
+        The data are in no folder and could not be downloaded. The message says where to put a file by hand.
     DataMismatch
-        A file is there, but is not the known one.
+        A file has the right name, but not the known digest.
 
     Examples
     --------
@@ -137,10 +137,10 @@ def load(
     if coding not in recipe.digests:
         known = ", ".join(map(repr, recipe.digests))
         raise ValueError(f"`coding` of {name} must be one of {known}, got {coding!r}.")
-    places = [place for place in (data_folder(folder), cache_folder(cache)) if place is not None]
+    folders = [each for each in (data_folder(folder), cache_folder(cache)) if each is not None]
     files = [recipe.prepared] if coding == DEFAULT else []
     files += [f"{below}{file.name}" for file in recipe.files for below in ("", "raw/")]
-    path = next((place / file for place in places for file in files if (place / file).is_file()), None)
+    path = next((each / file for each in folders for file in files if (each / file).is_file()), None)
     if path is not None:
         origin = str(path)
         try:
@@ -149,9 +149,9 @@ def load(
             advice = "Remove it or replace it" + (", or pass `check=False` to use it as it is." if check else ".")
             raise DataMismatch(f"{path} is not the known file: {error}. {advice}") from error
     elif download:
-        (names, values), origin = _download(recipe, places, coding, base, check=check)
+        (names, values), origin = _download(recipe, folders, coding, base, check=check)
     else:
-        raise _unavailable(recipe, coding, places, ["nothing, since `download=False`"])
+        raise _unavailable_error(recipe, coding, folders, ["nothing, since `download=False`"])
     target, target_name = values[:, -1], names[-1]
     if recipe.log_target if log_target is None else log_target:
         if np.any(target <= 0):
@@ -172,10 +172,10 @@ def load(
 
 
 def _download(
-    recipe: Recipe, places: Sequence[Path], coding: str, base: str | None, *, check: bool
+    recipe: Recipe, folders: Sequence[Path], coding: str, base: str | None, *, check: bool
 ) -> tuple[Table, str]:
-    """Download the table from the first public source that gives it, and keep the file in the cache, the last place."""
-    cache, tried = places[-1], []
+    """Download the table from the first public source that has it, and store the file in the cache."""
+    cache, tried = folders[-1], []  # the cache is the last folder
     for source in recipe.sources:
         address = source.service.address(source.path, base)
         try:
@@ -184,22 +184,22 @@ def _download(
         except (DownloadFailed, DataMismatch) as error:
             tried.append(f"{address}: {error}")
             continue
-        if check:  # an unchecked file is not kept
+        if check:
             try:
-                keep(cache / source.file.name, content)
+                store(cache / source.file.name, content)
             except OSError as error:
                 warn(f"{source.file.name} is used but could not be kept in {cache}: {error}")
         return table, address
-    raise _unavailable(recipe, coding, places, tried)
+    raise _unavailable_error(recipe, coding, folders, tried)
 
 
-def _unavailable(recipe: Recipe, coding: str, places: Sequence[Path], tried: Sequence[str]) -> DataUnavailable:
+def _unavailable_error(recipe: Recipe, coding: str, folders: Sequence[Path], tried: Sequence[str]) -> DataUnavailable:
     raw = " or ".join(file.name for file in recipe.files)
     by_hand = f"{raw} (as published)" + (f" or {recipe.prepared} (prepared)" if coding == DEFAULT else "")
     mirrors = ", ".join(dict.fromkeys(source.service.variable for source in recipe.sources))
     lines = [
         f"The data set {recipe.name!r} is not on this machine and was not downloaded.",
-        *(f"  looked in: {place}" for place in places),
+        *(f"  looked in: {each}" for each in folders),
         *(f"  tried: {each}" for each in tried),
         f"By hand: put {by_hand} into a folder and pass it as `folder`, or name it in {DATA_VARIABLE}. "
         f"The cache can be set by `cache` or {CACHE_VARIABLE}, a mirror by `base` or {mirrors}.",

@@ -1,14 +1,14 @@
-"""Recipes of the paper's five data sets: from the cells of a published file to the table of the paper.
+"""Make the tables of the paper's five data sets from the cells of their published files, by a recipe for each.
 
 - Concrete (slump test): seven ingredients and the compressive strength after 28 days.
 - Boston housing: thirteen properties of census tracts and the median value of homes.
-- Automobile (imports of 1985): properties of cars and their price. The paper has 193 rows and 38 inputs. The rows
-  follow from dropping ``normalized-losses`` and then every incomplete row. The paper does not say how the categories
-  became numbers; several codings give 38 inputs, and they are `AUTOMOBILE_CODINGS`.
+- Automobile (imports of 1985): properties of cars and their price. The paper has 193 rows and 38 inputs. These
+  are the complete rows without ``normalized-losses``. The paper does not say how the categories became numbers.
+  `AUTOMOBILE_CODINGS` has several codings that give 38 inputs.
 - Communities and crime, unnormalised: properties of places in the United States and their rate of violent crime. The
   paper has 1992 rows and 102 inputs: the 124 candidates without the 22 columns of the police survey, which most places
-  did not answer, and the complete rows with a positive rate. The last step makes sense for a logged target only, so the
-  target is logged by default.
+  did not answer, and the complete rows with a positive rate. Only a logged target needs a positive
+  rate, so the target is logged by default.
 - Pima diabetes: eight measurements of women and whether diabetes was diagnosed.
 """
 
@@ -78,7 +78,7 @@ def headed_table(text: str) -> Table:
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """The files of a data set, how its table is made of them, and which table they must give."""
+    """A recipe: the files of a data set, the function that makes its table of them, and the digest of that table."""
 
     name: str  # the name that `load` takes
     title: str  # the title in the paper
@@ -165,7 +165,7 @@ HOUSING_OPENML = RawFile("boston.arff", arff_cells)
 
 
 def value_table(cells: np.ndarray, _: str) -> Table:
-    """Take all columns of the Boston data as they are."""
+    """Convert all columns of the Boston data to numbers."""
     return Table(HOUSING_COLUMNS, cells.astype(float))
 
 

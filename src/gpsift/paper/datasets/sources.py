@@ -1,4 +1,4 @@
-"""Files of data: their public sources and mirrors, downloads with limits, the user's folder, the cache, and digests."""
+"""Find and download files of data: public sources, mirrors, the user's folder, the cache, and digests."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _download_once(address: str) -> bytes:
     end = time.monotonic() + DEADLINE_S
     received = bytearray()
     with urllib.request.urlopen(request, timeout=TIMEOUT_S) as response:
-        # Not read() at once: a file without end, or a very slow one, has to stop somewhere.
+        # Blocks are read one by one, so that a file that is too large or too slow can be stopped.
         while block := response.read1(1 << 16):
             received += block
             if len(received) > LARGEST_BYTES:
@@ -112,7 +112,7 @@ def _download_once(address: str) -> bytes:
             if time.monotonic() > end:
                 raise DownloadFailed(f"not complete after {DEADLINE_S:.0f} s")
         announced = response.headers.get("Content-Length")
-    # Reading in blocks, a connection that breaks off looks like the end of the file.
+    # A connection that breaks off looks like the end of the file when reading in blocks.
     if announced is not None and len(received) != int(announced):
         raise http.client.IncompleteRead(bytes(received), int(announced) - len(received))
     return bytes(received)
@@ -136,7 +136,7 @@ def _explain(error: Exception) -> tuple[str, bool]:
 
 
 def zip_member(content: bytes, name: str) -> bytes:
-    """Return the file of this name in a zip archive, whatever its folder there."""
+    """Return the file of this name from any folder of a zip archive."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = [member for member in archive.infolist() if PurePosixPath(member.filename).name == name]
@@ -168,7 +168,7 @@ def cache_folder(cache: str | os.PathLike[str] | None) -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "gpsift"
 
 
-def keep(path: Path, content: bytes) -> None:
+def store(path: Path, content: bytes) -> None:
     """Write a file whole or not at all, so that other processes never read half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as part:

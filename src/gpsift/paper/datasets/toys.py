@@ -1,4 +1,4 @@
-"""Functions whose relevant features are known: the paper's toy and Friedman's."""
+"""Make data from functions whose relevant features are known: the paper's toy and Friedman's function."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Law = Literal["uniform", "normal"]
 Seed = int | Sequence[int] | np.random.Generator | None
 
 N_SINES = 8
-FREQUENCIES = np.linspace(np.pi / 10, np.pi, N_SINES)  # from nearly a line to a full wave on [-1, 1]
+FREQUENCIES = np.linspace(np.pi / 10, np.pi, N_SINES)  # from nearly linear to a full period on [-1, 1]
 NORMAL_SD = 0.4
 N_FRIEDMAN = 5
 
@@ -93,9 +93,9 @@ def paper_toy(
     ----------
     Paananen, Piironen, Andersen and Vehtari (2019), section 4.1 and supplement.
     """
-    X, noise = _draw(law, n, p, N_SINES, noise_sd, correlation, seed)
+    X, noise = _draw_inputs_and_noise(law, n, p, N_SINES, noise_sd, correlation, seed)
     where = np.linspace(0, p - 1, N_SINES).round().astype(int)
-    return _toy(X, sine_terms(X[:, where], law).sum(axis=1), where, noise_sd, noise)
+    return _make_toy(X, sine_terms(X[:, where], law).sum(axis=1), where, noise_sd, noise)
 
 
 def friedman(*, n: int = 300, p: int = 10, noise_sd: float = 1.0, correlation: float = 0.0, seed: Seed = 0) -> Toy:
@@ -119,9 +119,9 @@ def friedman(*, n: int = 300, p: int = 10, noise_sd: float = 1.0, correlation: f
     ----------
     Friedman (1991), Multivariate adaptive regression splines, Annals of Statistics 19(1), equation 61.
     """
-    X, noise = _draw("uniform", n, p, N_FRIEDMAN, noise_sd, correlation, seed)
+    X, noise = _draw_inputs_and_noise("uniform", n, p, N_FRIEDMAN, noise_sd, correlation, seed)
     X = (X + 1.0) / 2.0
-    return _toy(X, friedman_function(X), np.arange(N_FRIEDMAN), noise_sd, noise)
+    return _make_toy(X, friedman_function(X), np.arange(N_FRIEDMAN), noise_sd, noise)
 
 
 def sine_amplitudes(law: Law, frequencies: np.ndarray = FREQUENCIES) -> np.ndarray:
@@ -165,7 +165,7 @@ def correlated_inputs(law: Law, own: np.ndarray, shared: np.ndarray, correlation
     return NORMAL_SD * z if law == "normal" else 2.0 * ndtr(z) - 1.0
 
 
-def _draw(
+def _draw_inputs_and_noise(
     law: Law, n: int, p: int, n_relevant: int, noise_sd: float, correlation: float, seed: Seed
 ) -> tuple[np.ndarray, np.ndarray]:
     """Check the choices; draw inputs, (n, p), and standard noise, (n,)."""
@@ -184,7 +184,7 @@ def _draw(
     return correlated_inputs(law, own, shared, correlation), noise
 
 
-def _toy(X: np.ndarray, f: np.ndarray, where: np.ndarray, noise_sd: float, noise: np.ndarray) -> Toy:
+def _make_toy(X: np.ndarray, f: np.ndarray, where: np.ndarray, noise_sd: float, noise: np.ndarray) -> Toy:
     names = tuple(f"x{j}" for j in range(1, X.shape[1] + 1))
     relevant = np.isin(np.arange(X.shape[1]), where)
     return Toy(X=X, y=f + noise_sd * noise, f=f, names=names, relevant=relevant, noise_sd=float(noise_sd))

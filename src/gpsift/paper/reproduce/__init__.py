@@ -1,7 +1,7 @@
-"""The paper's experiments again: every figure, table and claim of Paananen et al. (2019).
+"""This package repeats the experiments of Paananen et al. (2019), with every figure, table and claim.
 
-`experiments.py` has the settings and the protocols on data sets and on toys; `claims.py` the rule by which each claim
-is decided; `figures.py` the figures; `run.py` runs an experiment for the command line.
+`experiments.py` has the settings and the protocols on data sets and on toys, `claims.py` the rule that decides each
+claim, and `figures.py` the figures. `run.py` runs an experiment for the command line.
 """
 
 from gpsift.paper.reproduce.experiments import Settings

@@ -1,4 +1,4 @@
-"""The paper's claims, and the rule that decides each: fixed beforehand, applied to tables, never by hand.
+"""Decide the paper's claims by rules that were fixed before the experiments ran.
 
 Intervals over random splits are Student-t intervals, as the paper draws them, or corrected for overlapping training
 sets (Nadeau and Bengio 2003, Inference for the generalization error, Machine Learning 52).
@@ -21,7 +21,7 @@ FIRST_SIZES = (1, 2, 3, 4)
 REGRESSIONS = ("concrete", "housing", "automobile", "crime")
 CLASS_METRICS = ("accuracy", "precision", "recall", "f1")
 UNCORRECTED = "by the paper's own intervals, which take the splits as independent, both methods gain at sizes of 1 to 4"
-# The paper's statements, and our rules.
+# Each pair is a statement of the paper and our rule.
 SMALL_SUBMODELS = (
     "{name}: small submodels along KL and VAR have a better {metric} than along ARD.",
     "corrected 95 % interval of the gain over ARD above 0 at one size of 1 to 4, below 0 at none",
@@ -132,19 +132,19 @@ def plain_interval(values: np.ndarray, level: float = 0.95) -> Interval:
     return corrected_interval(values, 1, 0, level)
 
 
-def relative_entropy(orders: np.ndarray) -> np.ndarray:
+def normalised_entropy(orders: np.ndarray) -> np.ndarray:
     """Return the entropy over splits of the feature at each position, divided by log p, (p,)."""
     p = orders.shape[1]
     counts = [np.bincount(orders[:, place], minlength=p) for place in range(p)]
     return stats.entropy(counts, base=p, axis=1)
 
 
-def entropies_of(tables: Tables) -> dict[str, np.ndarray]:
-    """Return the relative entropy by position of each method."""
+def position_entropies(tables: Tables) -> dict[str, np.ndarray]:
+    """Return the normalised entropy by position of each method."""
     found = {}
     for method, table in tables.scores.groupby("method"):
         ranks = table.pivot_table(index="split", columns="feature", values="rank").to_numpy().astype(int)
-        found[str(method)] = relative_entropy(np.argsort(ranks, axis=1))
+        found[str(method)] = normalised_entropy(np.argsort(ranks, axis=1))
     return found
 
 
@@ -157,7 +157,7 @@ def paired_differences(curves: pd.DataFrame, method: str, metric: str) -> dict[i
 
 
 def toy_claims(toys: pd.DataFrame) -> list[ClaimVerdict]:
-    """Decide claims 1 to 3: relative scores on the toys."""
+    """Decide claims 1 to 3: scores on the toys, relative to the largest."""
 
     def relative(law: str, p: int) -> dict[str, np.ndarray]:
         """Average the scores of each method, and divide them by the largest."""
@@ -206,7 +206,7 @@ def pointwise_claims(points: pd.DataFrame) -> list[ClaimVerdict]:
 
 
 def cost_claims(cost: pd.DataFrame) -> list[ClaimVerdict]:
-    """Decide claim 10: how the cost grows."""
+    """Decide claim 10: the exponents of the cost in rows and features."""
     exponents = {}
     for method, table in cost.groupby("method"):
         for name, fixed in (("n", "p"), ("p", "n")):
@@ -216,7 +216,7 @@ def cost_claims(cost: pd.DataFrame) -> list[ClaimVerdict]:
     return [_verdict("10", exponents, by_rows and all(exponents[f"{method}, p"] <= 1.3 for method in OURS))]
 
 
-def metrics_of(name: str) -> tuple[str, ...]:
+def curve_metrics(name: str) -> tuple[str, ...]:
     """Return the metrics by which submodels of a data set are compared."""
     return ("mlpd", *CLASS_METRICS) if name == "pima" else ("mlpd", "mse")
 
@@ -224,7 +224,7 @@ def metrics_of(name: str) -> tuple[str, ...]:
 def curve_claims(name: str, tables: Tables) -> list[ClaimVerdict]:
     """Decide claims 5 and 6: submodels along KL and VAR predict better than along ARD."""
     number, verdicts = "6" if name == "pima" else "5", []
-    for metric in metrics_of(name):
+    for metric in curve_metrics(name):
         numbers: dict[str, Any] = {}
         holds = holds_uncorrected = True
         for method in OURS:
@@ -233,15 +233,15 @@ def curve_claims(name: str, tables: Tables) -> list[ClaimVerdict]:
             intervals = {
                 size: corrected_interval(values, tables.n_train, tables.n_test) for size, values in gains.items()
             }
-            better, worse = _better_and_worse(intervals)
-            plain = _better_and_worse({size: plain_interval(values) for size, values in gains.items()})
+            better, worse = _sizes_of_gain_and_loss(intervals)
+            plain = _sizes_of_gain_and_loss({size: plain_interval(values) for size, values in gains.items()})
             best = max((size for size in FIRST_SIZES if size in intervals), key=lambda size: intervals[size].mean)
             gain = intervals[best]
             numbers[method] = {
                 "sizes 1 to 4 with a gain": better,
                 "sizes with a loss": worse,
                 "largest gain": f"{gain.mean:.3g} [{gain.low:.3g}, {gain.high:.3g}] at size {best}",
-                "by uncorrected intervals": f"gain at {_sizes(plain[0])}, loss at {_sizes(plain[1])}",
+                "by uncorrected intervals": f"gain at {_join_sizes(plain[0])}, loss at {_join_sizes(plain[1])}",
             }
             holds = holds and bool(better) and not worse
             holds_uncorrected = holds_uncorrected and bool(plain[0])
@@ -252,37 +252,37 @@ def curve_claims(name: str, tables: Tables) -> list[ClaimVerdict]:
     return verdicts
 
 
-def _better_and_worse(intervals: Mapping[int, Interval]) -> tuple[list[int], list[int]]:
+def _sizes_of_gain_and_loss(intervals: Mapping[int, Interval]) -> tuple[list[int], list[int]]:
     """Return the sizes of 1 to 4 with a gain, and all sizes with a loss."""
     better = [size for size in FIRST_SIZES if size in intervals and intervals[size].above_zero]
     return better, [size for size, interval in intervals.items() if interval.below_zero]
 
 
-def _sizes(sizes: Sequence[int]) -> str:
+def _join_sizes(sizes: Sequence[int]) -> str:
     return join_names(sizes, None) or "none"
 
 
-def variability_claims(everything: Mapping[str, Tables]) -> list[ClaimVerdict]:
+def variability_claims(tables_by_name: Mapping[str, Tables]) -> list[ClaimVerdict]:
     """Decide claim 7: ARD's ranking varies most where it predicts worse."""
-    entropies = {name: entropies_of(tables) for name, tables in everything.items() if name in REGRESSIONS}
+    entropies = {name: position_entropies(tables) for name, tables in tables_by_name.items() if name in REGRESSIONS}
     firsts = {
-        name: {method: float(values[0]) for method, values in of.items()}
-        for name, of in entropies.items()
+        name: {method: float(values[0]) for method, values in entropy.items()}
+        for name, entropy in entropies.items()
         if name != "concrete"
     }
     verdicts = []
     if firsts:
-        varies_most = all(of["ARD"] > max(of["KL"], of["VAR"]) for of in firsts.values())
+        varies_most = all(first["ARD"] > max(first["KL"], first["VAR"]) for first in firsts.values())
         verdicts.append(_verdict("7 first choice", firsts, varies_most))
     if "concrete" in entropies:
         later = {method: float(values[len(values) // 2 :].mean()) for method, values in entropies["concrete"].items()}
         verdicts.append(_verdict("7 concrete", later, later["ARD"] > max(later["KL"], later["VAR"])))
     steadier, gains = [], []
-    for name, of in entropies.items():
+    for name, entropy in entropies.items():
         for method in OURS:
-            for size, values in paired_differences(everything[name].curves, method, "mlpd").items():
+            for size, values in paired_differences(tables_by_name[name].curves, method, "mlpd").items():
                 if size in FIRST_SIZES:
-                    steadier.append(of["ARD"][size - 1] - of[method][size - 1])
+                    steadier.append(entropy["ARD"][size - 1] - entropy[method][size - 1])
                     gains.append(float(values.mean()))
     if len(steadier) > 2 and np.ptp(steadier) > 0 and np.ptp(gains) > 0:
         correlation = float(stats.spearmanr(steadier, gains).statistic)

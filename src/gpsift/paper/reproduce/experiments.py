@@ -1,8 +1,8 @@
-"""The protocols of the paper's experiments, and their settings: the paper's where it states them, otherwise ours.
+"""Run the protocols of the paper's experiments, with the settings of the paper, and ours if it does not state them.
 
-On a data set, each random split gives a full model, a ranking by each measure, and submodels along each ranking that
-predict the test part. The toys have eight equally relevant features, from nearly linear to a full wave, with and
-without irrelevant ones.
+On each random split of a data set a full model is fitted, each measure ranks its features, and submodels along each
+ranking predict the test part. The toys have eight equally relevant features, from nearly linear to a full period of a
+sine, with and without irrelevant ones.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from gpsift.selection.submodels import Fitted, SubmodelFit, fit_submodel, parent
 # Inverse gamma densities have their mode at scale / (shape + 1): 5 standard deviations of a feature, and 0.83.
 LENGTHSCALE_PRIORS = {"long": InverseGamma(1.0, 10.0), "short": InverseGamma(5.0, 5.0)}
 QUICK_LIMITS = {"splits": 2, "toys": 3, "nuts_splits": 1, "extra_splits": 1, "largest_size": 3}
-# Rows of a toy; and rows and features of the tables whose cost is measured while the other of the two grows.
+# Rows of a toy. COST_MIDDLE has the rows of tables whose features vary, and the features of tables whose rows vary.
 N_TRAIN = 300
 COST_MIDDLE = {"n": N_TRAIN, "p": 8}
 OURS = ("KL", "VAR")
 METHODS = ("ARD", *OURS)
-# Methods beyond those of the paper, which it names as the stronger relatives; on the smaller regression sets.
+# Methods that the paper names as stronger but does not run. They are tried on the smaller regression sets.
 EXTRA = ("RATE", "projection")
 WITH_EXTRA = ("concrete", "housing", "automobile")
-# A search by projection tries every candidate at every size; beyond this one the curves are flat.
+# The largest size of a search by projection, which tries every candidate at every size. The curves are flat beyond it.
 LARGEST_EXTRA = 15
 SUBMODEL_STARTS = 2
 LAWS: tuple[Law, ...] = ("uniform", "normal")
@@ -62,10 +62,10 @@ class Settings:
 
     out: Path  # the folder of the results
     splits: int = 50  # of each data set, as in the paper
-    toys: int = 200  # data sets of each toy, as in the paper; a quarter of that where it says 50
-    quick: bool = False  # a smoke run: few splits, small sizes, few draws
+    toys: int = 200  # data sets of each toy, as in the paper; a quarter of that where the paper has 50
+    quick: bool = False  # a quick run: few splits, small sizes, few draws
     resume: bool = False  # continue from what is in `out`; otherwise start anew
-    prior: str = "long"  # of `LENGTHSCALE_PRIORS`: the paper is silent on it
+    prior: str = "long"  # of `LENGTHSCALE_PRIORS`; the paper does not state it
     covariance: Covariance = "ridge"  # of the inputs, for VAR; the authors' code adds a diagonal
     log_crime: bool = True  # whether the target of Crime is logged
     coding: str = "default"  # of Automobile
@@ -73,11 +73,11 @@ class Settings:
     extra_splits: int = 20  # on which projection and RATE are tried too
     largest_size: int = 30
     seed: int = 0
-    folder: Path | None = None  # where the data are, if not to be fetched
-    work: Work = Work(jobs=2)  # finished parts are kept in `out` by themselves
+    folder: Path | None = None  # of the data, if they are not to be downloaded
+    work: Work = Work(jobs=2)  # without a checkpoint: each experiment has its own in `out`
 
-    def limited(self, name: str) -> int:
-        """Return a number of the settings, reduced in a quick run."""
+    def limit(self, name: str) -> int:
+        """Return a number of the settings, which is smaller in a quick run."""
         value = int(getattr(self, name))
         return min(value, QUICK_LIMITS[name]) if self.quick else value
 
@@ -100,23 +100,23 @@ class Settings:
 
     @property
     def nuts(self) -> NUTS:
-        """The sampler of the dashed line: 100 draws become models."""
+        """The sampler of the full model, of which 100 draws become models."""
         draws, tune, keep = (20, 30, 10) if self.quick else (400, 400, 100)
         return NUTS(draws=draws, tune=tune, chains=2, keep=keep, seed=self.seed, prior=self.hyper, progress=False)
 
     @property
     def measures(self) -> dict[str, Measure]:
-        """The three methods of the paper, with its step."""
+        """The three methods of the paper, with the step size of the paper."""
         return {"ARD": ARD(), "KL": KL(delta=1e-4), "VAR": VAR(covariance=self.covariance, conditional="normal")}
 
     @property
     def splits_identity(self) -> dict[str, str]:
-        """The settings that results of splits depend on, for a checkpoint; not their number: more can follow."""
+        """The settings that results of splits depend on, for a checkpoint. Their number is not one of them."""
         return {
             "hyperparameters": repr(self.hyper),
             "sampler": repr(self.nuts),
             "measures": ", ".join(measure.label for measure in self.measures.values()),
-            "sizes": f"up to {self.limited('largest_size')}",
+            "sizes": f"up to {self.limit('largest_size')}",
             "seed": str(self.seed),
         }
 
@@ -126,7 +126,7 @@ class Settings:
         return {"toy": f"n = {N_TRAIN}", "starts": str(self.starts), "seed": str(self.seed)}
 
     def toy_seed(self, number: int) -> int:
-        """The seed of a toy."""
+        """Return the seed of a toy."""
         return 10_000 * self.seed + number
 
 
@@ -151,26 +151,26 @@ def run_splits(dataset: Dataset, settings: Settings, work: Work) -> Tables:
     """Run all splits of a data set."""
     data = Data(dataset.X.to_numpy(float), dataset.y.to_numpy(float), tuple(dataset.X.columns), {})
     model = GP(likelihood="bernoulli" if dataset.is_classification else "gaussian", hyper=settings.hyper)
-    largest = min(len(data.names), settings.limited("largest_size"))
-    n_splits, n_nuts = settings.limited("splits"), settings.limited("nuts_splits")
-    n_extra = min(settings.limited("extra_splits"), n_splits) if dataset.name in WITH_EXTRA else 0
+    largest = min(len(data.names), settings.limit("largest_size"))
+    n_splits, n_nuts = settings.limit("splits"), settings.limit("nuts_splits")
+    n_extra = min(settings.limit("extra_splits"), n_splits) if dataset.name in WITH_EXTRA else 0
     parts = {}
     for split in range(max(n_splits, n_nuts)):
         train, test = random_split(data.y.size, dataset.n_train, split, settings.seed)
         parts[split] = (data.take(train), data.take(test))
     tasks = [Task(f"split {s}", (*parts[s], model, settings.measures, largest)) for s in range(n_splits)]
-    sampled = [Task(f"sampled {s}", (*parts[s], replace(model, hyper=settings.nuts))) for s in range(n_nuts)]
+    sampled_tasks = [Task(f"sampled {s}", (*parts[s], replace(model, hyper=settings.nuts))) for s in range(n_nuts)]
     options = ({"RATE": RATE()}, min(largest, LARGEST_EXTRA), True)
-    beyond = [Task(f"extra {s}", (*parts[s], model, *options)) for s in range(n_extra)]
+    extra_tasks = [Task(f"extra {s}", (*parts[s], model, *options)) for s in range(n_extra)]
     identity = {
         "data": f"{dataset.name} {fingerprint(data.X, data.y)}",
         "training rows": str(dataset.n_train),
         **settings.splits_identity,
     }
-    with work.runner(dataset.name, len(tasks) + len(sampled) + len(beyond), identity) as runner:
+    with work.runner(dataset.name, len(tasks) + len(sampled_tasks) + len(extra_tasks), identity) as runner:
         results = runner.run(compare_rankings, tasks)
-        extra = runner.run(compare_rankings, beyond)
-        drawn = runner.run(sampled_reference, sampled)
+        extra = runner.run(compare_rankings, extra_tasks)
+        drawn = runner.run(score_sampled_model, sampled_tasks)
     scores = [
         {"split": split, "method": method, "feature": name, "score": score, "rank": int(place)}
         for split, result in enumerate(results)
@@ -206,27 +206,28 @@ def compare_rankings(
         if with_projection:
             path = forward_projection(full, max_size=largest)
             orders["projection"] = [train.names.index(name) for name in path.order]
-        return {"scores": scores, "orders": orders, "curves": _curves(train, test, model, full, orders, largest)}
+        curves = _score_submodels(train, test, model, full, orders, largest)
+        return {"scores": scores, "orders": orders, "curves": curves}
 
 
-def sampled_reference(train: Data, test: Data, model: GP) -> Result:
-    """Evaluate the full model with drawn hyperparameters, the dashed line of the figures."""
+def score_sampled_model(train: Data, test: Data, model: GP) -> Result:
+    """Score the full model with sampled hyperparameters, which is the dashed line of the figures."""
     with collect_warnings():
         fitted = _fit_full(train, model)
         assert isinstance(fitted, DrawnGP)
-        return {**_metrics(fitted, list(range(len(train.names))), test, model), **dict(fitted.diagnostics)}
+        return {**_score(fitted, list(range(len(train.names))), test, model), **dict(fitted.diagnostics)}
 
 
 def _fit_full(train: Data, model: GP) -> Fitted:
     return fit_submodel(train, model, list(range(len(train.names))), parent=None, starts=None)
 
 
-def _curves(
+def _score_submodels(
     train: Data, test: Data, model: GP, full: Fitted, orders: Mapping[str, Sequence[int]], largest: int
 ) -> dict[str, list[dict[str, float]]]:
-    """Evaluate the submodels along each order; orders that agree on a set of features share its fit."""
-    parent, everything = parent_start(full, model.hyper), tuple(range(len(train.names)))
-    known = {everything: _metrics(full, everything, test, model)}
+    """Score the submodels along each order; submodels with the same features are fitted once."""
+    parent, all_columns = parent_start(full, model.hyper), tuple(range(len(train.names)))
+    known = {all_columns: _score(full, all_columns, test, model)}
     curves: dict[str, list[dict[str, float]]] = {}
     for name, order in orders.items():
         curves[name] = []
@@ -234,12 +235,12 @@ def _curves(
             columns = tuple(sorted(order[:size]))
             if columns not in known:
                 fitted = fit_submodel(train, model, columns, parent=parent, starts=SUBMODEL_STARTS)
-                known[columns] = _metrics(fitted, columns, test, model)
+                known[columns] = _score(fitted, columns, test, model)
             curves[name].append({"size": size, **known[columns]})
     return curves
 
 
-def _metrics(fitted: Fitted, columns: Sequence[int], test: Data, model: GP) -> dict[str, Any]:
+def _score(fitted: Fitted, columns: Sequence[int], test: Data, model: GP) -> dict[str, Any]:
     fit = SubmodelFit.of(fitted, columns, test, len(test.names))
     found = prediction_metrics(test.y, fit.mean, classes=model.likelihood == "bernoulli")
     return {"mlpd": float(np.mean(fit.lpd)), "mse": float(np.mean((test.y - fit.mean) ** 2)), **found}
@@ -247,13 +248,13 @@ def _metrics(fitted: Fitted, columns: Sequence[int], test: Data, model: GP) -> d
 
 def run_toys(settings: Settings, work: Work) -> pd.DataFrame:
     """Rank many toys; columns are law, p, data set, method, feature, whether it is relevant, score."""
-    n_toys = settings.limited("toys")
+    n_toys = settings.limit("toys")
     counts = {8: n_toys, MANY_FEATURES: max(1, n_toys // SUPPLEMENT_SHARE)}
     wanted = [(law, p, number) for p, n in counts.items() for law in LAWS for number in range(n)]
     options = [(law, p, settings.toy_seed(number), settings.toy_hyper) for law, p, number in wanted]
     tasks = [Task(" ".join(map(str, name)), arguments) for name, arguments in zip(wanted, options, strict=True)]
     with work.runner("toys", len(tasks), settings.toys_identity) as runner:
-        results = runner.run(toy_scores, tasks)
+        results = runner.run(score_toy, tasks)
     relevant = {p: paper_toy(n=2, p=p).relevant.tolist() for p in counts}
     rows = [
         (law, p, number, method, feature, relevant[p][feature - 1], score)
@@ -264,8 +265,8 @@ def run_toys(settings: Settings, work: Work) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["law", "p", "data_set", "method", "feature", "relevant", "score"])
 
 
-def toy_scores(law: Law, p: int, seed: int, hyper: ML2) -> Result:
-    """Score one toy by the three methods."""
+def score_toy(law: Law, p: int, seed: int, hyper: ML2) -> Result:
+    """Score the features of one toy by the three methods."""
     toy = paper_toy(law, n=N_TRAIN, p=p, seed=seed)
     measures = {"ARD": ARD(), "KL": KL(delta=1e-4), "VAR": VAR(conditional="normal")}
     with collect_warnings():
@@ -275,10 +276,10 @@ def toy_scores(law: Law, p: int, seed: int, hyper: ML2) -> Result:
 
 def run_deltas(settings: Settings, work: Work) -> pd.DataFrame:
     """Rank toys by KL with steps of many sizes; columns are delta, data set, feature, score."""
-    numbers = range(max(1, settings.limited("toys") // SUPPLEMENT_SHARE))
+    numbers = range(max(1, settings.limit("toys") // SUPPLEMENT_SHARE))
     tasks = [Task(f"delta {number}", (settings.toy_seed(number), settings.toy_hyper)) for number in numbers]
     with work.runner("step sizes", len(tasks), settings.toys_identity) as runner:
-        results = runner.run(delta_scores, tasks)
+        results = runner.run(score_deltas, tasks)
     rows = [
         (float(delta), number, feature, score)
         for number, result in enumerate(results)
@@ -288,8 +289,8 @@ def run_deltas(settings: Settings, work: Work) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["delta", "data_set", "feature", "score"])
 
 
-def delta_scores(seed: int, hyper: ML2) -> Result:
-    """Score one uniform toy by KL with steps of many sizes."""
+def score_deltas(seed: int, hyper: ML2) -> Result:
+    """Score the features of one uniform toy by KL with steps of many sizes."""
     toy = paper_toy("uniform", n=N_TRAIN, seed=seed)
     with collect_warnings():
         gp = GP(hyper=hyper).fit(toy.X, toy.y)
@@ -327,7 +328,7 @@ def run_cost(settings: Settings) -> pd.DataFrame:
         for method, measure in (("KL", KL()), ("VAR", VAR(conditional="normal"))):
             times = []
             for _ in range(COST_REPEATS):
-                with blas_threads_for(0):  # one thread, whatever the size: exponents, not speed
+                with blas_threads_for(0):  # one thread for all sizes, so that times can be compared
                     began = time.perf_counter()
                     measure.relevance(gp, gp.inputs.training_points)
                     times.append(time.perf_counter() - began)

@@ -1,4 +1,4 @@
-"""Figures in the style of the paper: blue ARD, red KL, cyan VAR, the full model dashed."""
+"""Draw the figures of the paper in its style: blue ARD, red KL, cyan VAR, the full model dashed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 
 from gpsift.paper.datasets.paper_sets import RECIPES
 from gpsift.paper.datasets.toys import FREQUENCIES, sine_amplitudes
-from gpsift.paper.reproduce.claims import entropies_of, plain_interval
+from gpsift.paper.reproduce.claims import plain_interval, position_entropies
 from gpsift.paper.reproduce.experiments import COST_MIDDLE, LAWS, METHODS, Tables
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ FORMATS = ("png", "svg")
 
 
 def _new_figure(width: float, height: float, rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, Any]:
-    """Return a figure that no window shows, and its axes, (rows, columns)."""
+    """Return a figure without a window, and its axes, (rows, columns)."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -41,7 +41,7 @@ def save(figure: Figure, folder: Path, name: str) -> None:
         figure.savefig(folder / f"{name}.{suffix}", dpi=150)
 
 
-def toy_functions() -> Figure:
+def draw_toy_functions() -> Figure:
     """Draw figure 1: the eight latent functions for both input laws."""
     figure, axes = _new_figure(8, 3.6, 2, 4, sharex=True, sharey=True)
     x = np.linspace(-1, 1, 201)
@@ -54,7 +54,7 @@ def toy_functions() -> Figure:
     return figure
 
 
-def toy_scores(toys: pd.DataFrame, p: int) -> Figure:
+def draw_toy_scores(toys: pd.DataFrame, p: int) -> Figure:
     """Draw figure 2, and with 50 features the supplement's last one: average scores relative to the largest."""
     figure, axes = _new_figure(5.2 if p == 8 else 8, 5.2, 2, 1, sharex=True)
     for ax, law in zip(axes.flat, LAWS, strict=True):
@@ -73,7 +73,7 @@ def toy_scores(toys: pd.DataFrame, p: int) -> Figure:
     return figure
 
 
-def delta_scores(deltas: pd.DataFrame) -> Figure:
+def draw_delta_scores(deltas: pd.DataFrame) -> Figure:
     """Draw the supplement's figure of KL scores by the size of the step."""
     figure, ((ax,),) = _new_figure(5.2, 3.6)
     means = deltas.groupby(["delta", "feature"])["score"].mean().unstack("feature")
@@ -87,7 +87,7 @@ def delta_scores(deltas: pd.DataFrame) -> Figure:
     return figure
 
 
-def pointwise(points: pd.DataFrame) -> Figure:
+def draw_pointwise(points: pd.DataFrame) -> Figure:
     """Draw figure 6: pointwise relevance of inputs 1 and 8."""
     figure, (axes,) = _new_figure(7, 3, 1, 2, sharey=True)
     for ax, feature in zip(axes, (1, 8), strict=True):
@@ -99,7 +99,7 @@ def pointwise(points: pd.DataFrame) -> Figure:
     return figure
 
 
-def cost(table: pd.DataFrame) -> Figure:
+def draw_cost(table: pd.DataFrame) -> Figure:
     """Draw the seconds of a ranking by rows and by features, with the fitted exponents."""
     figure, (axes,) = _new_figure(7, 3, 1, 2)
     for ax, (name, fixed) in zip(axes, (("n", "p"), ("p", "n")), strict=True):
@@ -118,10 +118,10 @@ def cost(table: pd.DataFrame) -> Figure:
     return figure
 
 
-def curves(everything: Mapping[str, Tables], metric: str, *, extra: bool = False) -> Figure:
+def draw_curves(tables_by_name: Mapping[str, Tables], metric: str, *, extra: bool = False) -> Figure:
     """Draw figures 3 and 4: a metric of the submodels by size with 95 % intervals, the sampled full model dashed."""
-    figure, (axes,) = _new_figure(3.9 * len(everything), 3.4, 1, len(everything))
-    for ax, (name, tables) in zip(axes, everything.items(), strict=True):
+    figure, (axes,) = _new_figure(3.9 * len(tables_by_name), 3.4, 1, len(tables_by_name))
+    for ax, (name, tables) in zip(axes, tables_by_name.items(), strict=True):
         shown = tables.curves[tables.curves.method.isin(METHODS)]
         if extra:  # on the splits on which every method was tried: means over different splits do not compare
             methods = tables.curves.groupby("split").method.nunique()
@@ -145,11 +145,11 @@ def _draw_means(ax: Axes, wide: pd.DataFrame, method: str) -> None:
     ax.errorbar(wide.columns, means, yerr=errors, fmt="o-", color=COLOURS[method], label=method, markersize=3, lw=1)
 
 
-def entropies(everything: Mapping[str, Tables]) -> Figure:
-    """Draw figure 5: relative entropy of each choice."""
-    figure, (axes,) = _new_figure(3.9 * len(everything), 3.2, 1, len(everything), sharey=True)
-    for ax, (name, tables) in zip(axes, everything.items(), strict=True):
-        for method, values in entropies_of(tables).items():
+def draw_entropies(tables_by_name: Mapping[str, Tables]) -> Figure:
+    """Draw figure 5: the normalised entropy of each choice."""
+    figure, (axes,) = _new_figure(3.9 * len(tables_by_name), 3.2, 1, len(tables_by_name), sharey=True)
+    for ax, (name, tables) in zip(axes, tables_by_name.items(), strict=True):
+        for method, values in position_entropies(tables).items():
             shown = values[: int(tables.curves["size"].max())]
             places = np.arange(1, len(shown) + 1)
             ax.plot(places, shown, "o-", color=COLOURS[method], label=method, markersize=3, lw=1)
@@ -161,11 +161,11 @@ def entropies(everything: Mapping[str, Tables]) -> Figure:
     return figure
 
 
-def ranks(name: str, tables: Tables) -> Figure:
+def draw_ranks(name: str, tables: Tables) -> Figure:
     """Draw the supplement's figures of ranks: a jittered mark for each split, inputs by their mean rank under KL."""
     order = tables.scores[tables.scores.method == "KL"].groupby("feature")["rank"].mean().sort_values().index[:30]
     figure, ((ax,),) = _new_figure(max(5.0, 0.45 * len(order)), 4)
-    rng = np.random.default_rng(0)  # the jitter is decoration, so its seed is fixed
+    rng = np.random.default_rng(0)  # the seed of the jitter is fixed
     for shift, method in zip((-0.25, 0.0, 0.25), METHODS, strict=True):
         table = tables.scores[tables.scores.method == method].set_index("feature")
         for place, feature in enumerate(order):

@@ -35,7 +35,7 @@ TOYS = {
 EXPERIMENTS = (*TOYS, *DATA_SETS, "variability", "all")
 # The schema of `summary.json`; new names may be added under the same number.
 SCHEMA = "gpsift-reproduction/1"
-# Each experiment has one in its folder.
+# The name of the checkpoint in the folder of each experiment.
 CHECKPOINT = "checkpoint.sqlite"
 TABLES = ("scores", "curves", "reference")
 
@@ -71,26 +71,26 @@ def _run_toy(name: str, settings: Settings, work: Work, folder: Path) -> dict[st
     if name == "toy":
         table = experiments.run_toys(settings, work)
         pictures = {
-            "functions": figures.toy_functions(),
-            "relevance": figures.toy_scores(table, 8),
-            "relevance-50": figures.toy_scores(table, experiments.MANY_FEATURES),
+            "functions": figures.draw_toy_functions(),
+            "relevance": figures.draw_toy_scores(table, 8),
+            "relevance-50": figures.draw_toy_scores(table, experiments.MANY_FEATURES),
         }
     elif name == "delta":
         table = experiments.run_deltas(settings, work)
-        pictures = {"steps": figures.delta_scores(table)}
+        pictures = {"steps": figures.draw_delta_scores(table)}
     elif name == "pointwise":
         table = experiments.run_pointwise(settings)
-        pictures = {"pointwise": figures.pointwise(table)}
+        pictures = {"pointwise": figures.draw_pointwise(table)}
     else:
         table = experiments.run_cost(settings)
-        pictures = {"cost": figures.cost(table)}
+        pictures = {"cost": figures.draw_cost(table)}
     write_table(table, folder / f"{name}.csv")
     return pictures
 
 
 def _run_data_set(name: str, settings: Settings, work: Work, folder: Path) -> dict[str, Figure]:
     """Run the splits of a data set and write their tables; returns its pictures."""
-    if settings.limited("nuts_splits") > 0 and importlib.util.find_spec("nutpie") is None:  # now, not after an hour
+    if settings.limit("nuts_splits") > 0 and importlib.util.find_spec("nutpie") is None:  # before the splits run
         raise ImportError(
             "The full model is sampled by nutpie: pip install 'gpsift[nuts]', or leave it out: --sampled 0."
         )
@@ -114,11 +114,11 @@ def _run_data_set(name: str, settings: Settings, work: Work, folder: Path) -> di
     for table in TABLES:
         write_table(getattr(tables, table), folder / f"{table}.csv")
     write_text(json.dumps(facts, indent=2), folder / "facts.json")
-    shown = {name: tables}
-    pictures = {metric: figures.curves(shown, metric) for metric in claims.metrics_of(name)}
+    by_name = {name: tables}
+    pictures = {metric: figures.draw_curves(by_name, metric) for metric in claims.curve_metrics(name)}
     if set(experiments.EXTRA) & set(tables.curves.method):
-        pictures["mlpd-with-projection-and-rate"] = figures.curves(shown, "mlpd", extra=True)
-    return {**pictures, "entropy": figures.entropies(shown), "ranks": figures.ranks(name, tables)}
+        pictures["mlpd-with-projection-and-rate"] = figures.draw_curves(by_name, "mlpd", extra=True)
+    return {**pictures, "entropy": figures.draw_entropies(by_name), "ranks": figures.draw_ranks(name, tables)}
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:
@@ -158,9 +158,9 @@ def summarise(out: Path, report: Report = print) -> Path:
     regressions = {name: found[name] for name in claims.REGRESSIONS if name in found}
     verdicts += claims.variability_claims(regressions)
     if len(regressions) > 1:
-        figures.save(figures.curves(regressions, "mlpd"), out, "figure-mlpd")
-        figures.save(figures.curves(regressions, "mse"), out, "figure-mse")
-        figures.save(figures.entropies(regressions), out, "figure-entropy")
+        figures.save(figures.draw_curves(regressions, "mlpd"), out, "figure-mlpd")
+        figures.save(figures.draw_curves(regressions, "mse"), out, "figure-mse")
+        figures.save(figures.draw_entropies(regressions), out, "figure-entropy")
     verdicts.sort(key=lambda verdict: (int(verdict.claim.split()[0]), verdict.claim))
     facts = {name: read_facts(out / name) for name in found}
     record = {
@@ -193,15 +193,15 @@ def _markdown(verdicts: Sequence[ClaimVerdict], found: Mapping[str, Tables], fac
         answer = "holds" if verdict.holds else "**does not hold**"
         answer += f"; {verdict.remark}" if verdict.remark else ""
         lines.append(
-            f"| {verdict.claim} | {verdict.statement} | {verdict.rule} | {in_words(verdict.numbers)} | {answer} |"
+            f"| {verdict.claim} | {verdict.statement} | {verdict.rule} | {format_value(verdict.numbers)} | {answer} |"
         )
     return "\n".join(lines) + "\n"
 
 
-def in_words(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Write numbers as text, and mappings as lists of their entries."""
     if isinstance(value, Mapping):
-        return "; ".join(f"{name}: {in_words(inner)}" for name, inner in value.items())
+        return "; ".join(f"{name}: {format_value(inner)}" for name, inner in value.items())
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "none"
     return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -1,6 +1,6 @@
-"""A test of every feature with an error rate, on rows that the models have not seen (conditional randomisation test).
+"""This package tests every feature with an error rate, on rows held out from the fits (conditional randomisation test).
 
-`discover.py` takes a table and returns `Discoveries`. Read `folds.py` first: it has the statistic, the splits of the
-rows, and the predictions of models for rows that they have not seen, with a feature at other values (`axes.py`). The
-distribution of a feature given the others comes from `conditionals.py`.
+Read `folds.py` first: it has the statistic, the splits of the rows, and the predictions of held-out rows with a feature
+at other values (`axes.py`). `conditionals.py` has the distribution of a feature given the others. `discover.py` takes a
+table and returns `Discoveries`.
 """

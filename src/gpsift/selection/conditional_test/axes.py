@@ -1,7 +1,7 @@
-r"""Axes: the values along which a feature is varied, and moments of predictions under a conditional distribution.
+r"""Vary a feature along an axis of values, and compute moments of predictions under a conditional distribution.
 
-A model predicts once with the feature at each of a few values: a curve for every row. Any conditional distribution of
-the feature is then a mixture of these values, so that one can be replaced by another without further predictions.
+A model predicts each row with the feature at each of a few values, the points of its axis: this gives a curve for every
+row. Predictions at other values are interpolated, so moments under any conditional need no further predictions.
 
 `assess_calibration` compares a conditional with the data. With o_i the coordinates of row i on the axis of a feature,
 and m_i and v_i the mean and the variance of the coordinates under its conditional,
@@ -25,32 +25,32 @@ from scipy.special import ndtr, ndtri
 from gpsift._utils.quadrature import gauss_hermite
 from gpsift.gp.hyperparameters.score_tests import normal_scores
 
-# A column with at most this many values is discrete. Curves of the others have this many points, and conditionals this
-# many nodes.
+# A column with at most this many values is discrete. For other columns an axis has N_POINTS points, and a conditional
+# N_NODES nodes.
 MOST_LEVELS = 12
 N_POINTS = 25
 N_NODES = 15
-# Draws of several columns that vary jointly: 2 to this power.
+# The number of draws of several columns that vary jointly is 2 to this power.
 LOG2_DRAWS = 6
-# The conditional standard deviation of a feature is at least this, also where the others decide it.
+# The conditional standard deviation of a feature is at least this, even if the others determine it.
 LEAST_SD = 1e-6
-# A column with a smaller share of its variance left is decided by the others, and there is nothing to be calibrated.
-LEAST_LEFT = 1e-9
+# If the residual is a smaller share of the variance, the other columns determine the feature: nothing is calibrated.
+LEAST_RESIDUAL_SHARE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class ConditionalDraws:
-    """A conditional at each row: nodes as mixtures (n, q, g) of the points of an axis, with weights (n, q)."""
+    """A conditional at each row: nodes, interpolated by `mixtures` (n, q, g) from points of an axis, and weights."""
 
     mixtures: np.ndarray
-    weights: np.ndarray
+    weights: np.ndarray  # (n, q)
 
     def moments(self, curves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return mean (n, c) and covariance (n, c, c) of c predictions, from their curves at the points (n, g, c)."""
         values = self.mixtures @ curves
         mean = np.einsum("iq,iqc->ic", self.weights, values)
-        off = values - mean[:, None, :]
-        return mean, np.einsum("iq,iqc,iqd->icd", self.weights, off, off)
+        deviations = values - mean[:, None, :]
+        return mean, np.einsum("iq,iqc,iqd->icd", self.weights, deviations, deviations)
 
     def at(self, rows: np.ndarray) -> ConditionalDraws:
         """Return the conditional at some rows."""
@@ -71,9 +71,9 @@ class Axis(ABC):
     values : array (g, k) or (n, g, k)
         The points, in units of the k columns; they may differ from row to row.
     coordinates, own_coordinates : array (g, c) or (n, g, c), and (n, c)
-        Coordinates of the points and of each row's own value, in which distances are measured.
+        Coordinates of the points and of each row's own value, in which a conditional is assessed.
     own : array (n, g) or None
-        Each row's own value as a mixture of the points; None where it is none.
+        Weights that interpolate each row's own value from the points; None if they cannot.
     gp_target : tuple of array (n,) and str, or None
         The target and the likelihood of a Gaussian process for the conditional; None where there is none.
     """
@@ -100,17 +100,17 @@ class ContinuousAxis(Axis):
         self.x, self.scores = x, normal_scores(x[:, None])[:, 0]
         self.points = np.linspace(self.scores.min(), self.scores.max(), N_POINTS)
         self.values, self.coordinates = quantiles(x, self.points)[:, None], self.points[:, None]
-        self.own = self._mixture(self.scores)
+        self.own = self._interpolation(self.scores)
         self.own_coordinates = self.own @ self.coordinates
         self.gp_target = self.scores, "gaussian"
 
     def draws(self, mean: np.ndarray, sd: np.ndarray) -> ConditionalDraws:
         t, weights = gauss_hermite(N_NODES)
-        mixtures = self._mixture(mean[:, None] + sd[:, None] * t)
+        mixtures = self._interpolation(mean[:, None] + sd[:, None] * t)
         return ConditionalDraws(mixtures, np.broadcast_to(weights, (mean.size, weights.size)))
 
-    def _mixture(self, scores: np.ndarray) -> np.ndarray:
-        """Return cardinal splines at normal scores, which stay within those of the data."""
+    def _interpolation(self, scores: np.ndarray) -> np.ndarray:
+        """Return cardinal splines at normal scores, which are clipped to the range of the data."""
         from scipy.interpolate import CubicSpline  # when first used: importing the package stays fast
 
         spline = CubicSpline(self.points, np.eye(N_POINTS))
@@ -149,8 +149,8 @@ class DiscreteAxis(Axis):
 class JointAxis(Axis):
     """The axis of several columns (n, k) that vary jointly: every row has its own points, drawn from a conditional.
 
-    The normal scores of the columns have conditional means (n, k), and a covariance with the root (k, k). Another
-    conditional would have other points, which need new predictions.
+    The normal scores of the columns have conditional means (n, k), and a covariance with the root (k, k). Points are
+    draws from this conditional, so another one would need new predictions.
     """
 
     def __init__(self, rows: np.ndarray, mean: np.ndarray, root: np.ndarray):
@@ -186,11 +186,12 @@ class Calibration(NamedTuple):
 
 
 def assess_calibration(axis: Axis, draws: ConditionalDraws) -> Calibration:
-    """Assess a conditional at all rows; a constant feature, or one that the others decide, gets 1 and 1."""
+    """Assess a conditional at all rows; both numbers are 1 if the feature is constant or determined by the others."""
     mean, covariance = draws.moments(axis.coordinates)
     own = axis.own_coordinates
     total = float(np.sum((own - own.mean(axis=0)) ** 2))
-    left, expected = float(np.sum((own - mean) ** 2)), float(np.einsum("icc->", covariance))
-    if max(left, expected) <= LEAST_LEFT * max(total, 1.0):
+    observed, expected = float(np.sum((own - mean) ** 2)), float(np.einsum("icc->", covariance))
+    least = LEAST_RESIDUAL_SHARE * max(total, 1.0)
+    if max(observed, expected) <= least:
         return Calibration(1.0, 1.0)
-    return Calibration(1.0 - left / total if total > 0 else 1.0, left / max(expected, LEAST_LEFT * max(total, 1.0)))
+    return Calibration(1.0 - observed / total if total > 0 else 1.0, observed / max(expected, least))

@@ -1,11 +1,11 @@
-r"""Conditional distributions of features given the others: by a Gaussian copula, or by a Gaussian process.
+r"""Estimate conditional distributions of features given the others, by a Gaussian copula or by a Gaussian process.
 
-The copula is cheap, and right where normal scores of the columns are jointly normal: `ScoreRegression` regresses the
-scores of a column on those of the others. A column that is a nonlinear function of others needs the second: a Gaussian
-process of its normal scores on the other columns, by its leave-one-out means and variances.
+`ScoreRegression` fits the copula: it regresses the normal scores of a column on those of the others, which is right if
+they are jointly normal. A column may instead be a nonlinear function of others. Its second conditional is a Gaussian
+process of its normal scores on the other columns, with leave-one-out means and variances.
 
-Where a `StepwiseRegression` misses no nonlinearity, it replaces the Gaussian process. It adds columns one by one, each
-time the one with the largest correlation rho to the residual. Over n rows that raises the log evidence by about
+`StepwiseRegression` replaces the Gaussian process if it misses no nonlinearity. It adds columns one by one, each time
+the one with the largest correlation rho to the residual. Over n rows that raises the log evidence by about
 
 .. math:: -\tfrac n2 \log (1 - \rho^2) - \tfrac12 \log n
 
@@ -35,11 +35,11 @@ from gpsift.selection.data import Data, Units
 NORMAL_SCORES, FEW_SCORES = "normal scores", "a few normal scores"
 GAUSSIAN_PROCESS, OWN_SHARES = "Gaussian process", "shares of its levels"
 
-# With fewer rows for each column features are activated one by one, with a smaller penalty than by default: the test
-# decides about them.
+# With fewer rows for each column `Sift` activates features one by one. Its penalty is smaller than by default, because
+# the test decides afterwards.
 ROWS_FOR_ALL_AT_ONCE = 10
 PENALTY = 2.0
-# With fewer rows for each column a score is regressed on the most correlated columns only: a tenth of the rows, at
+# With fewer rows for each column a score is regressed on the most correlated columns only: one for each ten rows, at
 # least three.
 ROWS_FOR_ALL_COLUMNS = 4
 ROWS_FOR_A_NEIGHBOUR = 10
@@ -47,10 +47,10 @@ LEAST_NEIGHBOURS = 3
 RIDGE = 1e-3
 # Functions of a column are cosines of its ranks, of up to this many half waves.
 HALF_WAVES = 6
-# The probability that noise is taken for a function of one column, and for a product of two.
-CHANCE = 0.1
-# The residual of a column that others decide, as a share of its squares.
-NOTHING_LEFT = 1e-9
+# The level of the tests for functions of one column, and for products of two.
+TEST_LEVEL = 0.1
+# Residuals below this share of the sum of squares are rounding errors: other columns determine the column.
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ def make_tested_units(data: Data, units: Units) -> list[TestedUnit]:
                 answer = loo_by_gp(data.table(others), *axis.gp_target)
                 draws, conditional = axis.draws_by_gp(answer["mean"], answer["var"]), GAUSSIAN_PROCESS
         else:
-            mean, root = regression.given_others(own)
+            mean, root = regression.conditional_moments(own)
             axis = JointAxis(rows, mean, root) if len(own) > 1 else column_axis(rows)
             draws, conditional = axis.draws(mean[:, 0], np.full(len(rows), abs(root[0, 0]))), NORMAL_SCORES
         found.append(TestedUnit(number, name, own, axis, draws, conditional))
@@ -95,14 +95,14 @@ def make_tested_units(data: Data, units: Units) -> list[TestedUnit]:
 
 
 def varying_others(data: Data, columns: Sequence[int]) -> list[int]:
-    """Return all columns that vary, except some."""
+    """Return the columns that vary, except these."""
     varies = ~constant_columns(data.X)
     varies[list(columns)] = False
     return np.flatnonzero(varies).tolist()
 
 
 def quick_hyper(n_rows: int, n_columns: int) -> Hyper:
-    """Return the choice of hyperparameters for a model that is one of many."""
+    """Return a fast search for hyperparameters, for models of which many are fitted."""
     return MAP(starts=1) if n_rows >= ROWS_FOR_ALL_AT_ONCE * n_columns else Sift(toll=PENALTY)
 
 
@@ -138,7 +138,7 @@ class ScoreRegression:
     def _conditionals(self) -> Conditionals:
         return fit_conditionals(InputMoments.of(self.scores), "auto")
 
-    def given_others(self, columns: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    def conditional_moments(self, columns: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
         """Return means (n, k) of the scores of k columns given all others, and a root (k, k) of their covariance."""
         own, (n, p) = list(columns), self.X.shape
         if self.has_rows_for_all:
@@ -170,16 +170,17 @@ class StepwiseRegression:
         """Regress the normal scores (n,) of a column on those of others, (n, p)."""
         n, p = others.shape
         basis = np.empty((n, 0))
-        left, open_ = target, others - others.mean(axis=0)
-        least, least_squares = NOTHING_LEFT * float(left @ left), NOTHING_LEFT * np.sum(open_**2, axis=0)
-        while basis.shape[1] < min(p, n - 3) and left @ left > least:
-            squares, shares = np.sum(open_**2, axis=0), np.zeros(p)  # shares: squared correlations with the residual
-            np.divide((left @ open_) ** 2, squares * (left @ left), out=shares, where=squares > least_squares)
+        # The residual of the target, and the parts of the other columns that are orthogonal to the basis.
+        r, Z = target, others - others.mean(axis=0)
+        least, least_squares = ROUNDING * float(r @ r), ROUNDING * np.sum(Z**2, axis=0)
+        while basis.shape[1] < min(p, n - 3) and r @ r > least:
+            squares, shares = np.sum(Z**2, axis=0), np.zeros(p)  # shares: squared correlations with the residual
+            np.divide((r @ Z) ** 2, squares * (r @ r), out=shares, where=squares > least_squares)
             best = int(np.argmax(shares))
             if evidence_gain(min(float(shares[best]), 1.0), n) <= penalty:
                 break
-            direction = open_[:, best] / np.linalg.norm(open_[:, best])
-            left, open_ = left - direction * (direction @ left), open_ - np.outer(direction, direction @ open_)
+            direction = Z[:, best] / np.linalg.norm(Z[:, best])
+            r, Z = r - direction * (direction @ r), Z - np.outer(direction, direction @ Z)
             basis = np.column_stack([basis, direction])
         return cls(target, basis)
 
@@ -192,44 +193,44 @@ class StepwiseRegression:
     def leave_one_out(self) -> tuple[np.ndarray, np.ndarray]:
         """Leave-one-out means and variances of the target, (n,) each; its own mean is known to be 0."""
         n, k = self.basis.shape
-        free = np.maximum(1.0 - np.sum(self.basis**2, axis=1), NOTHING_LEFT)
+        free = np.maximum(1.0 - np.sum(self.basis**2, axis=1), ROUNDING)
         return self.target - self.residual / free, self.residual @ self.residual / (n - k) / free
 
     def misses_nonlinearity(self, others: np.ndarray) -> bool:
         """Whether functions or products of the other columns, by their normal scores, explain some of the residual."""
         size = np.linalg.norm(self.residual) / np.sqrt(len(self.residual))
-        if size <= np.sqrt(NOTHING_LEFT):
+        if size <= np.sqrt(ROUNDING):
             return False
-        left = self.residual / size
-        for t in (cosine_statistics(left, others), product_statistics(left, others)):
-            # The largest of as many standard normal numbers is nearly always smaller.
-            if t.size and np.max(np.abs(t)) > -ndtri(0.5 * CHANCE / t.size):
+        residual = self.residual / size
+        for t in (cosine_statistics(residual, others), product_statistics(residual, others)):
+            # Bonferroni's bound for the largest of as many standard normal numbers.
+            if t.size and np.max(np.abs(t)) > -ndtri(0.5 * TEST_LEVEL / t.size):
                 return True
         return False
 
 
 def evidence_gain(share: float, n: int) -> float:
     """Return the gain of log evidence by a column that explains a share of the residual variance of n rows."""
-    with np.errstate(divide="ignore"):  # a share of 1
+    with np.errstate(divide="ignore"):  # log(0) for a share of 1
         return float(-0.5 * n * np.log1p(-share) - 0.5 * np.log(n))
 
 
-def cosine_statistics(left: np.ndarray, scores: np.ndarray) -> np.ndarray:
+def cosine_statistics(residual: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """Return products of a vector of variance 1 with cosines of the ranks of each column, in standard deviations."""
     waves = np.pi * np.arange(1, HALF_WAVES + 1)
-    curves = np.cos(waves * ndtr(scores)[:, :, None]).reshape(len(left), -1)
+    curves = np.cos(waves * ndtr(scores)[:, :, None]).reshape(len(residual), -1)
     curves -= curves.mean(axis=0)
-    return _standardise(left @ curves, np.sum(curves**2, axis=0))
+    return _standardise(residual @ curves, np.sum(curves**2, axis=0))
 
 
-def product_statistics(left: np.ndarray, scores: np.ndarray) -> np.ndarray:
+def product_statistics(residual: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """Return products of a vector of variance 1 with products of each two columns, in standard deviations."""
     Z = scores - scores.mean(axis=0)
     squares = (Z**2).T @ Z**2 - (Z.T @ Z) ** 2 / len(Z)
     pairs = np.triu_indices(Z.shape[1], k=1)
-    return _standardise(((Z * left[:, None]).T @ Z)[pairs], squares[pairs])
+    return _standardise(((Z * residual[:, None]).T @ Z)[pairs], squares[pairs])
 
 
 def _standardise(sums: np.ndarray, squares: np.ndarray) -> np.ndarray:
     """Divide sums by the roots of sums of squares; 0 / 0 is 0."""
-    return np.divide(sums, np.sqrt(np.maximum(squares, 0.0)), out=np.zeros(sums.size), where=squares > NOTHING_LEFT)
+    return np.divide(sums, np.sqrt(np.maximum(squares, 0.0)), out=np.zeros(sums.size), where=squares > ROUNDING)

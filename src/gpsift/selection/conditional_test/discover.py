@@ -1,4 +1,4 @@
-"""Discovery: the features that matter, at a rate of false discoveries (Benjamini and Hochberg 1995)."""
+"""Find the features that matter, at a rate of false discoveries (Benjamini and Hochberg 1995)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from gpsift.selection.conditional_test.folds import (
     split_k_folds,
 )
 from gpsift.selection.data import Data, Features, ObservationOptions, is_whole
-from gpsift.selection.submodels import choices
+from gpsift.selection.submodels import describe_model
 from gpsift.version import __version__
 
 if TYPE_CHECKING:
@@ -82,8 +82,8 @@ def discover(
     rate : float
         The share of false discoveries, among all, that may be expected (Benjamini and Hochberg).
     folds : int or InOrder, optional
-        Folds of the rows, each of which is predicted after a fit to all others. For models that do not follow the
-        noise, as the ones that are fitted here, p-values are then on the safe side; with `InOrder()`, whose models see
+        Folds of the rows, each of which is predicted after a fit to all others. For models that do not overfit,
+        such as GPs with estimated hyperparameters, p-values are then conservative; with `InOrder()`, whose models see
         the rows before a fold alone, they are right for any model. By default 5 folds with a `GP`, and `InOrder()` with
         `Fixed` hyperparameters or a function, of whose models nothing is known.
     repeats : int
@@ -111,15 +111,15 @@ def discover(
     >>> sorted(found.discoveries)
     ['x1', 'x2']
     """
-    if folds is None:  # models that may follow the noise are not safe with folds that are fitted to each other
+    if folds is None:  # with ordinary folds the p-values of a model that overfits may be too small
         is_ours = model is None or (isinstance(model, GP) and not isinstance(model.hyper, Fixed))
         folds = 5 if is_ours else InOrder()
     in_order, n_folds = (True, folds.folds) if isinstance(folds, InOrder) else (False, folds)
     if not 0.0 < rate < 1.0:
         raise ValueError(f"`rate` must lie between 0 and 1, got {rate!r}.")
-    for name, value, least in (("folds", n_folds, 2), ("repeats", repeats, 1)):
+    for option, value, least in (("folds", n_folds, 2), ("repeats", repeats, 1)):
         if not is_whole(value, least):
-            raise ValueError(f"`{name}` must be a whole number of at least {least}, got {value!r}.")
+            raise ValueError(f"`{option}` must be a whole number of at least {least}, got {value!r}.")
     data = Data.read(*gather_rows(X, y, observed, seed))
     n, p = data.X.shape
     split = split_in_order if in_order else split_k_folds
@@ -127,11 +127,12 @@ def discover(
     model = GP(hyper=quick_hyper(n, p)) if model is None else model
     chosen = features.units(data.names)
     units = make_tested_units(data, chosen)
+    name = describe_model(model) if isinstance(model, GP) else getattr(model, "__qualname__", type(model).__qualname__)
     identity = {
         "gpsift": __version__,
         "data": data.fingerprint,
         "folds": f"{folds}, {repeats} times, seed {seed}",
-        "model": choices(model) if isinstance(model, GP) else getattr(model, "__qualname__", type(model).__qualname__),
+        "model": name,
         "units": chosen.identity,
     }
     with work.runner("folds", n_folds * repeats, identity) as runner:
@@ -140,14 +141,14 @@ def discover(
             tasks = [Task(f"repeat {repeat}, fold {k}", (data, part, model, units)) for k, part in enumerate(parts)]
             predictions.append([HeldOutPredictions.read(each) for each in runner.run(predict_held_out, tasks)])
         z = np.array([z_statistics(predictions, unit) for unit in units]).T
-        promising = q_values(twice_the_median(ndtr(-z))) <= rate
+        promising = q_values(combine_repeats(ndtr(-z))) <= rate
         again = _second_conditionals(data, [units[j] for j in np.flatnonzero(promising)], runner)
     for unit in again:
         other = z_statistics(predictions, unit)
         if np.median(other) < np.median(z[:, unit.number]):
             z[:, unit.number], units[unit.number] = other, unit
     fits = [assess_calibration(unit.axis, unit.draws) for unit in units]
-    p_values = twice_the_median(ndtr(-z))
+    p_values = combine_repeats(ndtr(-z))
     return Discoveries(
         names=chosen.names,
         z=np.median(z, axis=0),
@@ -176,9 +177,9 @@ def z_statistics(predictions: Sequence[Sequence[HeldOutPredictions]], unit: Test
 
 
 def _second_conditionals(data: Data, units: Sequence[TestedUnit], runner: Runner) -> list[TestedUnit]:
-    """Give a second conditional to the units that can have one, and leave out the others."""
+    """Compute a second conditional for each unit that can have one; the other units are not returned."""
     scores = normal_scores(data.X)
-    found, waiting, tasks = [], [], []
+    found, remaining, tasks = [], [], []
     for unit in units:
         target, others = unit.gp_target, varying_others(data, unit.columns)
         if target is None or not others:
@@ -187,25 +188,25 @@ def _second_conditionals(data: Data, units: Sequence[TestedUnit], runner: Runner
         if moments is not None:
             found.append(replace(unit, draws=unit.axis.draws_by_gp(*moments), conditional=FEW_SCORES))
         else:
-            waiting.append(unit)
+            remaining.append(unit)
             tasks.append(Task(f"conditional of {unit.name}", (data.table(others), *target)))
-    for unit, result in zip(waiting, runner.run(loo_by_gp, tasks), strict=True):
+    for unit, result in zip(remaining, runner.run(loo_by_gp, tasks), strict=True):
         draws = unit.axis.draws_by_gp(np.array(result["mean"]), np.array(result["var"]))
         found.append(replace(unit, draws=draws, conditional=GAUSSIAN_PROCESS))
     return found
 
 
 def _find_copies(units: Sequence[TestedUnit]) -> tuple[tuple[str, ...], ...]:
-    """Find names of continuous columns that order the rows alike, rising or falling."""
-    alike: dict[bytes, list[str]] = {}
+    """Find continuous columns that order the rows in the same way, up to direction; returns their names."""
+    by_ranks: dict[bytes, list[str]] = {}
     for unit in units:
         if isinstance(unit.axis, ContinuousAxis):
             ranks = np.round(unit.axis.scores, 9) + 0.0
-            alike.setdefault(min(ranks.tobytes(), (-ranks + 0.0).tobytes()), []).append(unit.name)
-    return tuple(dict.fromkeys(tuple(names) for names in alike.values() if len(names) > 1))
+            by_ranks.setdefault(min(ranks.tobytes(), (-ranks + 0.0).tobytes()), []).append(unit.name)
+    return tuple(dict.fromkeys(tuple(names) for names in by_ranks.values() if len(names) > 1))
 
 
-# A statistic below one standard deviation is no effect that one could plan for.
+# A statistic of less than one standard deviation is too uncertain for a number of rows.
 LEAST_Z = 1.0
 
 
@@ -279,11 +280,11 @@ class Discoveries(Serializable):
         return tuple(self.names[j] for j in self.order if self.found[j])
 
     def rows_needed(self, n_rows: int, chance: float = 0.8) -> np.ndarray:
-        """Return the rows with which each feature is found with a chance, if its effect is as large as here, (p,).
+        """Return the number of rows with which each feature is found with a chance, (p,), for the estimated effects.
 
-        The statistic grows with the root of the rows, with a standard deviation of 1, and must pass the limit of one
-        discovery more. Infinite for a statistic below 1. It is one number with the error of the statistic; `power`
-        simulates studies instead. `n_rows` are the rows of this test.
+        The statistic grows with the root of the number of rows, has a standard deviation of 1, and must pass the limit
+        of one discovery more. The number is infinite for a statistic below 1, and is as uncertain as the statistic;
+        `power` simulates studies instead. `n_rows` are the rows of this test.
         """
         n_found = int(self.found.sum())
         limit = -ndtri(self.limits[min(n_found, self.n_features - 1)])
@@ -350,23 +351,23 @@ def q_values(p: np.ndarray) -> np.ndarray:
     return q
 
 
-def twice_the_median(p: np.ndarray) -> np.ndarray:
+def combine_repeats(p: np.ndarray) -> np.ndarray:
     """Return one p-value for each feature from those of several repeats, (repeats, p), valid under any dependence."""
     return p[0] if len(p) == 1 else np.minimum(2.0 * np.median(p, axis=0), 1.0)
 
 
-# Further known numbers of observations besides the noise; a likelihood takes one of them.
-SIZES = ("exposure", "trials")
+# The options of `discover` for the size of an observation; a likelihood takes one of them.
+SIZE_NAMES = ("exposure", "trials")
 
 
 def gather_rows(X: Any, y: Any, observed: Mapping[str, Any], seed: int) -> tuple[Any, Any, Mapping[str, Any]]:
-    """Load rows of dask collections into memory, or a sample of them; other tables are returned as they are.
+    """Load rows of dask collections into memory, or a sample of them; other tables are returned unchanged.
 
     P-values are valid for a sample, but fewer features are found.
     """
     if not is_dask(X) and not is_dask(y):
         return X, y, observed
-    size_name = next((name for name in SIZES if observed.get(name) is not None), SIZES[0])
+    size_name = next((name for name in SIZE_NAMES if observed.get(name) is not None), SIZE_NAMES[0])
     rows = read_collections(X, y, observed.get("noise_var"), observed.get(size_name), size_name=size_name)
     sample = rows.sample(KEPT_ROWS, seed)
     if len(sample.X) < rows.n:

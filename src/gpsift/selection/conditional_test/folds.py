@@ -1,16 +1,16 @@
-r"""The statistic of the test: whether the target depends on a feature given all others, on rows that are held out.
+r"""Test on held-out rows whether the target depends on a feature given all others: splits, predictions, statistic.
 
-With m the prediction of a model that was fitted to other rows, and with x~ the row whose feature has been drawn again
-from its conditional distribution given the others, let
+Let m be the prediction of a model that was fitted to other rows, and x~ a row with its feature drawn again from the
+conditional distribution given the others. With
 
 .. math:: \bar m_i = E\, m(\tilde x_i), \qquad V_i = \mathrm{Var}\, m(\tilde x_i), \qquad d_i = m(x_i) - \bar m_i ,
 
-and r_i = y_i - \bar m_i, or any other number that y and the other features decide (for other likelihoods the slope of
+let r_i = y_i - \bar m_i, or any other function of y and the other features (without Gaussian noise the derivative of
 the log density at \bar m_i). If y does not depend on the feature given the others, then given y and the others
 
 .. math:: T = \sum_i r_i d_i
 
-has mean 0 and variance \sum_i r_i^2 V_i, *whatever the model is*: only the conditional distribution has to be right.
+has mean 0 and variance \sum_i r_i^2 V_i, *for any model*: only the conditional distribution has to be right.
 Divided by the larger of this standard deviation and that of the observed products, \sum_i r_i^2 d_i^2, it is at most
 standard normal; large values are evidence for the feature.
 """
@@ -33,8 +33,8 @@ from gpsift.reference.inputs import Points
 from gpsift.selection.conditional_test.conditionals import TestedUnit
 from gpsift.selection.data import Data
 
-# In order, the first rows are fitted to and not tested: one in this many.
-ONE_IN = 3
+# With folds in order, n / UNTESTED_DIVISOR of n rows are only trained on and never tested.
+UNTESTED_DIVISOR = 3
 
 
 @dataclass(frozen=True)
@@ -102,10 +102,9 @@ def split_k_folds(n: int, folds: int, seed: Sequence[int]) -> list[Split]:
 def split_in_order(n: int, folds: int, seed: Sequence[int]) -> list[Split]:
     """Test every row except the first ones, in a random order, once, after a fit to rows before it.
 
-    No two folds have then both been fitted to each other, and the variance of a sum over folds is the sum of their
-    variances.
+    No two folds are then fitted to each other, so the variance of a sum over folds is the sum of their variances.
     """
-    first = max(2, round(n / ONE_IN))
+    first = max(2, round(n / UNTESTED_DIVISOR))
     _check_folds(n - first, folds, n)
     order = np.random.default_rng(seed).permutation(n)
     edges = np.linspace(first, n, folds + 1).astype(int)
@@ -119,7 +118,7 @@ def _check_folds(n_tested: int, folds: int, n: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Predictor:
-    """A fitted model, as far as the test needs it: probabilities of classes, or predictions of a user's model."""
+    """A user's fitted model: its probabilities of classes, or its predictions."""
 
     fitted: Any
 
@@ -134,7 +133,7 @@ class Predictor:
         return self.mean(rows_at_values(X, columns, values)).reshape(len(X), values.shape[-2], -1)
 
     def residuals(self, y: np.ndarray, mean: np.ndarray, size: np.ndarray) -> np.ndarray:
-        """Residuals of the observations at these predictions, (n, c), up to a factor."""
+        """Compute residuals of the observations at these predictions, (n, c), up to a factor."""
         if hasattr(self.fitted, "predict_proba"):
             return (y[:, None] == np.asarray(self.fitted.classes_)) - mean
         return y[:, None] - mean
@@ -146,10 +145,10 @@ class Predictor:
 
 @dataclass(frozen=True, eq=False)
 class GPPredictor(Predictor):
-    """A Gaussian process of this package: its latent means, and the slopes of the log density there."""
+    """A Gaussian process of this package: its latent means, and the derivatives of the log density at these."""
 
     def mean(self, X: np.ndarray) -> np.ndarray:
-        # Not `predict`, which has variances too: they would take most of the time.
+        # `predict` would also compute variances, which take most of the time.
         latent = self._average(lambda member, points: member.at(points).latent_mean, X)
         return latent[:, None] if latent.ndim == 1 else latent
 
@@ -207,7 +206,7 @@ class HeldOutPredictions:
 
     @classmethod
     def read(cls, result: Mapping[str, Any]) -> HeldOutPredictions:
-        """Restore predictions from another process or a checkpoint."""
+        """Restore the result of a task."""
         rows, means = np.array(result["rows"], dtype=int), np.array(result["means"])
         curves, residuals = ([np.array(each) for each in result[name]] for name in ("curves", "residuals"))
         return cls(rows, means, [int(unit) for unit in result["units"]], curves, residuals)
