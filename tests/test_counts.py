@@ -238,8 +238,8 @@ def functions_with_many_parameters():
     return sorted(found.values())
 
 
-def probes_of_the_waist():
-    """getattr and hasattr on a response or a reference: what anybody asks for is named in the contract."""
+def probes_of_the_contract():
+    """getattr and hasattr on a response or a reference: the contract names all their members."""
     return [
         f"{module}:{node.lineno}: {ast.unparse(node)}"
         for module in modules()
@@ -254,7 +254,7 @@ NONE_ALLOWED = {
     "late imports between files of gp/": late_imports_in_gp,
     "import circles": circles,
     f"public functions with more than {MOST_PARAMETERS} parameters": functions_with_many_parameters,
-    "probes of a response or a reference": probes_of_the_waist,
+    "probes of a response or a reference": probes_of_the_contract,
 }
 
 

@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from model_points import at, moments
 from numpy.testing import assert_allclose, assert_array_equal
-from waist import at, moments
 
 from gpsift import KL, VAR, rank
 from gpsift.adapters import as_reference

@@ -23,7 +23,7 @@ from gpytorch.likelihoods import (  # noqa: E402
     StudentTLikelihood,
 )
 from gpytorch_toys import Exact, ard, exact, frozen_state, latent, observed, quasi_periodic, rbf, variational  # noqa: E402
-from waist import at, joint, moments  # noqa: E402
+from model_points import at, joint, moments  # noqa: E402
 
 import gpsift as gs  # noqa: E402
 
