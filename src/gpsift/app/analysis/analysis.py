@@ -262,11 +262,11 @@ def selection_path(model: FittedGP | DrawnGP, groups: Mapping[str, Sequence[str]
     report = model.report.sift
     if report is None:
         return None
-    owner = {indicator: name for name, members in groups.items() for indicator in members}
+    user_column = {indicator: name for name, members in groups.items() for indicator in members}
     active = set(report.active)
     return tuple(
         SelectionStep(
-            tuple(dict.fromkeys(owner.get(feature, feature) for feature in step.features)),
+            tuple(dict.fromkeys(user_column.get(feature, feature) for feature in step.features)),
             step.gain,
             step.toll,
             bool(active.intersection(step.features)),

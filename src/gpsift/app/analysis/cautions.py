@@ -23,12 +23,12 @@ BLOCK = 500
 
 def find_cautions(model: FittedGP | DrawnGP, table: ModelTable, notes: Sequence[Finding]) -> tuple[Finding, ...]:
     """Return all cautions, the gravest first; `notes` are the steps of cleaning."""
-    report, owner = model.report, table.owner
-    moving = () if report.starts_agree else _owners(report.moving_features, owner)
-    stepped = tuple(name for name in _owners(report.stepped_features, owner) if name not in table.groups)
+    report, user_column = model.report, table.user_column
+    moving = () if report.starts_agree else _user_columns(report.moving_features, user_column)
+    stepped = tuple(name for name in _user_columns(report.stepped_features, user_column) if name not in table.groups)
     # A level without rows is normal; a column without variation is not.
-    varying = {name for column, name in owner.items() if column not in report.constant_columns}
-    constant = tuple(name for name in _owners(report.constant_columns, owner) if name not in varying)
+    varying = {name for column, name in user_column.items() if column not in report.constant_columns}
+    constant = tuple(name for name in _user_columns(report.constant_columns, user_column) if name not in varying)
     overfit = model.overfit_check if isinstance(model, FittedGP) else None
     n_rows, n_columns = len(table.y), len(table.columns)
     found: list[tuple[bool, FindingKind, Mapping[str, Any]]] = [
@@ -62,11 +62,11 @@ def _correlated_columns(model: FittedGP | DrawnGP, table: ModelTable) -> tuple[t
 
     Pairs of indicators of one category do not count.
     """
-    owner, names = table.owner, list(table.X.columns)
+    user_column, names = table.user_column, list(table.X.columns)
     pairs = (
         (names[i], names[j], r)
         for i, j, r in correlated_pairs(table.X.to_numpy(), model.used, CORRELATED)
-        if owner[names[i]] != owner[names[j]]
+        if user_column[names[i]] != user_column[names[j]]
     )
     return tuple(sorted(pairs, key=lambda pair: -abs(pair[2])))
 
@@ -92,9 +92,9 @@ def correlated_pairs(X: np.ndarray, columns: Sequence[int], least: float) -> lis
     return sorted(found)
 
 
-def _owners(columns: Sequence[str], owner: Mapping[str, str]) -> tuple[str, ...]:
+def _user_columns(columns: Sequence[str], user_column: Mapping[str, str]) -> tuple[str, ...]:
     """Return the user's columns for columns of the model, each once."""
-    return tuple(dict.fromkeys(owner[column] for column in columns))
+    return tuple(dict.fromkeys(user_column[column] for column in columns))
 
 
 # A column is among the leaders if its score is at least this share of the top score.
