@@ -1,4 +1,4 @@
-"""Single rows: a sample with values, predictions and pointwise relevance, and the explanation of some rows."""
+"""Describe single rows: a sample with predictions and pointwise relevance, and the explanation of some rows."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class RowSample:
     order: np.ndarray  # the columns of the ranking, most relevant first
     places: np.ndarray  # positions among the points of the ranking
     positions: np.ndarray  # positions among the rows of the table
-    inputs: pd.DataFrame | np.ndarray  # the rows as the model takes them
+    inputs: pd.DataFrame | np.ndarray  # the rows in the form that the model takes
 
 
 def sample_rows(analysis: Analysis) -> RowSample | None:
@@ -74,13 +74,13 @@ def sample_rows(analysis: Analysis) -> RowSample | None:
 
 
 def row_details(analysis: Analysis) -> RowDetails | None:
-    """Return all that is shown of the sampled rows; None if the leading ranking has no pointwise scores."""
+    """Return the details of the sampled rows; None if the leading ranking has no pointwise scores."""
     ranking, shown = analysis.shown, sample_rows(analysis)
     if ranking.pointwise is None or shown is None:
         return None
     order, places, positions = shown.order, shown.places, shown.positions
     names, shares = tuple(ranking.names[j] for j in order), ranking.mean_shares
-    # The user's values of a column, or the coordinate of a group that is no column.
+    # The user's values of a column; a group that is no column has coordinates instead.
     values = [
         analysis.rows[name].iloc[positions].reset_index(drop=True)
         if name in analysis.rows.columns
@@ -88,10 +88,10 @@ def row_details(analysis: Analysis) -> RowDetails | None:
         for name, j in zip(names, order, strict=True)
     ]
     added, added_sd = None, None
-    apart = None if analysis.column_effects is None else analysis.column_effects.rows
-    if apart is not None and set(names) <= set(apart.names):
-        columns = [apart.names.index(name) for name in names]
-        added, added_sd = apart.values[:, columns].T, apart.sd[:, columns].T
+    attribution = None if analysis.column_effects is None else analysis.column_effects.rows
+    if attribution is not None and set(names) <= set(attribution.names):
+        columns = [attribution.names.index(name) for name in names]
+        added, added_sd = attribution.values[:, columns].T, attribution.sd[:, columns].T
     return RowDetails(
         places=places,
         total=len(ranking.pointwise),
@@ -121,11 +121,11 @@ def color_rank(values: pd.Series) -> np.ndarray:
     """Return the rank of each value as a number from 0 to 1; texts and categories by the order of their levels."""
     if pd.api.types.is_numeric_dtype(values):
         # By values, one outlier would give all others the same colour.
-        places = values.rank(method="average").to_numpy(dtype=float)
+        ranks = values.rank(method="average").to_numpy(dtype=float)
     else:
-        places = pd.Categorical(values.astype(str)).codes.astype(float)
-    low, high = np.nanmin(places), np.nanmax(places)
-    return np.full(places.shape, 0.5) if high == low else np.nan_to_num((places - low) / (high - low), nan=0.5)
+        ranks = pd.Categorical(values.astype(str)).codes.astype(float)
+    low, high = np.nanmin(ranks), np.nanmax(ranks)
+    return np.full(ranks.shape, 0.5) if high == low else np.nan_to_num((ranks - low) / (high - low), nan=0.5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,24 +169,24 @@ class Explanation:
 def explain_rows(analysis: Analysis, X: pd.DataFrame, y: np.ndarray) -> Explanation:
     """Explain rows in the form of `Analysis.X`, which need not be rows of the fit."""
     options = analysis.unit_options
-    here, everywhere = rank(analysis.model, X, KL(), **options), rank(analysis.model, measure=KL(), **options)
+    at_rows, overall = rank(analysis.model, X, KL(), **options), rank(analysis.model, measure=KL(), **options)
     prediction = analysis.model.predict(X)
     attribution = None
     with suppress(MissingCapability):  # the model has no closed form for it
         found = explain(analysis.model, X, **options)
-        places = {name: place for place, name in enumerate(found.names)}
-        kept = np.array([places.get(name, -1) for name in here.names])
-        # An attribution may leave out unused columns. They contribute nothing: they get the last column, of zeros.
-        nothing = np.zeros((len(X), 1))
-        values, sd, points = (np.hstack([each, nothing])[:, kept] for each in (found.values, found.sd, found.points))
-        attribution = replace(found, names=here.names, values=values, sd=sd, points=points)
+        columns = {name: j for j, name in enumerate(found.names)}
+        kept = np.array([columns.get(name, -1) for name in at_rows.names])
+        # An attribution may leave out unused columns. They contribute nothing, and get an additional column of zeros.
+        zeros = np.zeros((len(X), 1))
+        values, sd, points = (np.hstack([each, zeros])[:, kept] for each in (found.values, found.sd, found.points))
+        attribution = replace(found, names=at_rows.names, values=values, sd=sd, points=points)
     return Explanation(
-        names=here.names,
-        scores=here.scores,
-        average=everywhere.scores,
-        used=np.ones(len(here.names), dtype=bool) if here.used is None else here.used,
-        moves_mean=here.shares.get("mean"),
-        moves_variance=here.shares.get("variance"),
+        names=at_rows.names,
+        scores=at_rows.scores,
+        average=overall.scores,
+        used=np.ones(len(at_rows.names), dtype=bool) if at_rows.used is None else at_rows.used,
+        moves_mean=at_rows.shares.get("mean"),
+        moves_variance=at_rows.shares.get("variance"),
         prediction=prediction.mean,
         sd=np.sqrt(prediction.var),
         observed=np.asarray(y),

@@ -58,10 +58,10 @@ def rank(
     check_writable(html=html, save=save)
     if model is not None:
         refuse_beside_model(context, WITH_A_MODEL)
-        from gpsift.app.cli.saved import rank_saved
+        from gpsift.app.cli.saved import print_saved_ranking
 
         with print_errors(), print_warnings(run.quiet):
-            rank_saved(model, file, measure, run, html=html, intervals=bool(parts.intervals))
+            print_saved_ranking(model, file, measure, run, html=html, intervals=bool(parts.intervals))
         return
     if file is None or target is None:
         raise typer.BadParameter(o.NO_TABLE)

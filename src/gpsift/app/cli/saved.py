@@ -32,13 +32,15 @@ from gpsift.selection import power_analysis
 ZIP_MAGIC = b"PK"
 
 
-def rank_saved(
+def print_saved_ranking(
     model: Path, file: str | None, measure: Measure, run: o.RunOptions, *, html: Path | None, intervals: bool
 ) -> None:
     """Print the ranking of a saved model, at the rows of a table or at those that it was fitted on."""
     table = None if file is None else read_table(file)
     names = (str(model), file)
-    answer = saved_model.rank_saved(load_model(model), table, measure, names=names, intervals=intervals, seed=run.seed)
+    answer = saved_model.rank_saved_model(
+        load_model(model), table, measure, names=names, intervals=intervals, seed=run.seed
+    )
     if html is not None:
         from gpsift.app.html.answer_pages import write_saved_ranking
 
