@@ -17,7 +17,7 @@ from test_discovered_page import record
 
 import gpsift as gs
 from gpsift.app.html import effects, write_page
-from gpsift.app.html.answer_pages import write_compared, write_discovered
+from gpsift.app.html.answer_pages import write_comparison, write_discoveries
 
 pytestmark = pytest.mark.browser
 NEEDED = "GPSIFT_REQUIRE_BROWSER"
@@ -59,10 +59,10 @@ def pages(tmp_path_factory):
 
 def written(name, path):
     if name == "tests":
-        return write_discovered(record(), path)
+        return write_discoveries(record(), path)
     if name == "compared":
         first = page_cases.regression()
-        return write_compared(gs.compare(first, first.leading, labels=("one", "two")), path)
+        return write_comparison(gs.compare(first, first.leading, labels=("one", "two")), path)
     return write_page(getattr(page_cases, name)(), path)
 
 

@@ -98,9 +98,9 @@ def compare(
             check_saved(file)
         answer = comparison.compare(first, second, measure, intervals=intervals, seed=run.seed)
         if html is not None:
-            from gpsift.app.html.answer_pages import write_compared
+            from gpsift.app.html.answer_pages import write_comparison
 
-            write_compared(answer, html, command=command_line(), seed=run.seed)
+            write_comparison(answer, html, command=command_line(), seed=run.seed)
         save_figure(answer.plot, plot, bbox_inches="tight")
         print_answer(answer, comparison_as_json, show_comparison, run, html=html)
 
