@@ -1,4 +1,4 @@
-"""Cautions: findings that a reader should know before acting on an answer, and findings about single columns."""
+"""Find facts that a reader should know before acting on an answer, and facts about single columns."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class SavedModelRanking(ShownRankings):
         return max(1, min(MOST_FIRST, len(self.leading.names) // 2))
 
 
-def rank_saved_model(
+def rank_model(
     model: Reference | Ensemble,
     table: RawTable | None,
     measure: Measure,

@@ -1,4 +1,4 @@
-"""Commands on saved models and answers: ``gpsift compare``, ``gpsift power`` and ``gpsift rank --model``."""
+"""Commands about saved models and answers: ``gpsift compare``, ``gpsift power`` and ``gpsift rank --model``."""
 
 from __future__ import annotations
 
@@ -38,9 +38,7 @@ def print_saved_ranking(
     """Print the ranking of a saved model, at the rows of a table or at those that it was fitted on."""
     table = None if file is None else read_table(file)
     names = (str(model), file)
-    answer = saved_model.rank_saved_model(
-        load_model(model), table, measure, names=names, intervals=intervals, seed=run.seed
-    )
+    answer = saved_model.rank_model(load_model(model), table, measure, names=names, intervals=intervals, seed=run.seed)
     if html is not None:
         from gpsift.app.html.answer_pages import write_saved_ranking
 

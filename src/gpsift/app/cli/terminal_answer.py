@@ -335,7 +335,6 @@ def show_effects(found: Effects, predicted: str, console: Console) -> None:
 
 
 def _curve_cells(curve: Curve) -> dict[str, str]:
-    """Return the cells of a curve by their headings."""
     course = curve.course
     lowest, highest = (
         f"{curve.mean[place]:+z.3g} at {escape(shorten(curve.at(place), 14))}"

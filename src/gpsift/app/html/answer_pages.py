@@ -49,7 +49,7 @@ def discoveries_text(answer: ColumnTest, *, now: datetime | None = None) -> str:
 
 
 def discovery_sentences(answer: ColumnTest) -> list[Markup]:
-    """Say how many columns matter and at what rate, that the others may matter, and which columns are copies."""
+    """Say how many columns matter at which rate, that the others may matter too, and which columns are copies."""
     found, target = answer.found, tag(answer.target)
     n, rate = int(found.found.sum()), percent_as_given(found.rate)
     share = f"{n} of {count(found.n_features, 'column')}"
@@ -69,7 +69,7 @@ def discovery_sentences(answer: ColumnTest) -> list[Markup]:
 
 
 def test_summary_lines(answer: ColumnTest) -> list[Line]:
-    """Return the lines that say what was tested, and how."""
+    """Return the lines of the summary of data and test."""
     found, details = answer.found, answer.found.details
     seen = "the rows before it" if details.get("in_order") else "the others"
     dependence = "however p-values depend on each other (Benjamini and Yekutieli)"

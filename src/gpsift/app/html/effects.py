@@ -124,5 +124,5 @@ def share_parts(shares: VarianceShares) -> list[Part]:
 
 
 def function_of(target: str, found: Interactions | VarianceShares | Attribution | None) -> str:
-    """Name the function whose variance is divided: the target, or the latent function behind it."""
+    """Return the name of the function that is explained: the target, or the latent function behind it."""
     return target if found is None or found.mean_of == "the target" else found.mean_of

@@ -21,7 +21,7 @@ from gpsift.app.html.text import TERMS, count, join_tags, number, percent, sente
 
 # A longer table shows only this many columns until it is opened.
 SHORT_TABLE = 25
-# Scripts, styles, code and tags stay as they are; elsewhere the spaces of "10 %" and "3.1 ± 0.4" become no-break ones.
+# Scripts, styles, code and tags stay unchanged; elsewhere the spaces of "10 %" and "3.1 ± 0.4" become no-break ones.
 NOT_WORDS = r"<(?P<tag>script|style|pre|code)\b.*?</(?P=tag)>|<[^>]*>"
 BREAKABLE_SPACES = re.compile(rf"(?P<kept>{NOT_WORDS})|(?<=\d) (?=[%±])|(?<=±) (?=\d)", re.DOTALL)
 FILTERS = {

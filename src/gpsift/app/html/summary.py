@@ -226,16 +226,16 @@ def _keep_advice(analysis: Analysis, suspect: set[str]) -> Iterator[Markup]:
 
 
 def _row_advice(analysis: Analysis) -> Iterator[Markup]:
-    """Say how many more rows would show that the strongest column not yet shown to matter does, if it may act.
+    """Advise how many more rows the test needs until the next column is shown to matter.
 
-    A column may act if the model uses it, or nearly added it.
+    Only columns that the model uses or nearly added are considered, because others may have no effect.
     """
     found, ranking = analysis.tested, analysis.leading
     if found is None or found.found.all():
         return
-    places = [ranking.names.index(name) for name in found.names]
-    came_close = [ranking.slopes is not None and float(ranking.slopes[j]) >= LEAST_SLOPE for j in places]
-    may_act = [ranking.is_used(j) or close for j, close in zip(places, came_close, strict=True)]
+    columns = [ranking.names.index(name) for name in found.names]
+    came_close = [ranking.slopes is not None and float(ranking.slopes[j]) >= LEAST_SLOPE for j in columns]
+    may_act = [ranking.is_used(j) or close for j, close in zip(columns, came_close, strict=True)]
     needed = np.where(~found.found & may_act, found.rows_needed(analysis.n_rows, CHANCE), np.inf)
     j = int(np.argmin(needed))
     more = needed[j] - analysis.n_rows
@@ -289,5 +289,4 @@ def _picture(curve: Curve, low: float, span: float) -> Markup:
 
 
 def _svg_path(x: np.ndarray, y: np.ndarray) -> str:
-    """Return an SVG path through points."""
     return "M" + "L".join(f"{at:z.1f} {height:z.1f}" for at, height in zip(x, y, strict=True))

@@ -129,8 +129,7 @@ def _to_basic_type(column: pd.Series[Any], *, is_code: bool) -> pd.Series[Any]:
     return values.astype(float) if may_be_numbers and is_number and all(is_number) else values
 
 
-# A column of texts holds numbers if at least the first share of them are plain numbers, and at most the second share
-# are no numbers.
+# Of a column's texts at least LEAST_PLAIN must be plain numbers, and at most MOST_TEXTS may be no numbers at all.
 LEAST_PLAIN = 0.5
 MOST_TEXTS = 0.2
 BELOW_LIMIT = frozenset(

@@ -1,4 +1,4 @@
-"""Leakage: columns that nearly determine the target alone, and formulas of a few columns that equal it.
+"""Find leakage: columns that nearly determine the target alone, and formulas of a few columns that equal it.
 
 `find_leaks` looks at rank correlations, and at classes that a column separates. `find_formulas` looks for sums and
 products of powers that equal the target up to rounding: trimmed least squares finds the weights, in columns ordered by

@@ -38,8 +38,7 @@ FEWEST_ROWS_OF_A_LEVEL = 5
 LARGEST_JOINED_SHARE = 0.5
 OTHER = "(other)"
 MISSING_LEVEL = "(missing)"
-# Texts name the rows if more than this share of them differ. They are prose if they have at least this many words on
-# average.
+# Texts name the rows if more than this share of them differ. Prose has at least this many words on average.
 MOST_DIFFERENT = 0.5
 WORDS_OF_PROSE = 4
 IDENTIFIER = re.compile(
@@ -129,7 +128,7 @@ class CleaningState:
         return [name for name in self.inputs if types.is_float_dtype(self.frame[name])]
 
     def apply(self, finders: Sequence[Callable[[CleaningState], Iterator[CleaningStep]]]) -> CleaningState:
-        """Apply all steps that the finders find, each in the table that the steps before it leave."""
+        """Apply each step that the functions find to the table that the steps before it leave."""
         state = self
         for find in finders:
             for step in find(state):
