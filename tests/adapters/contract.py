@@ -1,4 +1,4 @@
-"""What every reference must do, ours and those of other libraries, at given hyperparameters.
+"""The contract of every reference, ours and those of other libraries, at given hyperparameters.
 
 A library's test file lists its models as `Case` objects and inherits the tests:
 

@@ -1,4 +1,4 @@
-"""What is particular to GPJax: kernels, what must be handed over, likelihoods, single precision, refusals."""
+"""Tests of GPJax models only: kernels, required arguments, likelihoods, single precision, refusals."""
 
 import numpy as np
 import pytest

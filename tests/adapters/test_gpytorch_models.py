@@ -1,4 +1,4 @@
-"""What is special about models of GPyTorch: options, precision, what they are left with, and refusals."""
+"""Tests of GPyTorch models only: options, precision, unchanged models, and refusals."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What is particular to tinygp: transforms, the observations, what counts as noise, refusals."""
+"""Tests of tinygp models only: transforms, observations, noise, refusals."""
 
 import numpy as np
 import pytest
