@@ -271,7 +271,7 @@ class _FittedTable:
 
 
 def set_checkpoint(work: Work, name: str) -> Work:
-    """Return the work with a file of this name as its checkpoint, in the folder that was its checkpoint."""
+    """Return the work with a checkpoint file of this name, in the folder that the user chose for checkpoints."""
     folder = work.folder()
     return work if folder is None else replace(work, checkpoint=folder / name)
 

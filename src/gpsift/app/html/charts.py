@@ -1,8 +1,8 @@
 """Draw the charts of the page with Bokeh: rows, sizes, samples, tests, effects, pairs, comparisons.
 
 The style sheet has the colours. The tag of a Bokeh model names the colour of each of its properties, and `page.js` sets
-them for light, dark and print. `page.js` also shows the text of a dot under the pointer,
-because Bokeh's own tooltips do not follow the style sheet.
+them for light, dark and print. It also shows the text of a dot under the pointer, because Bokeh's own tooltips do not
+follow the style sheet.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ class CleaningState:
         return [name for name in self.inputs if types.is_float_dtype(self.frame[name])]
 
     def apply(self, finders: Sequence[Callable[[CleaningState], Iterator[CleaningStep]]]) -> CleaningState:
-        """Apply each step that the functions find to the table that the steps before it leave."""
+        """Apply the steps that the functions find, each to the table that earlier steps leave."""
         state = self
         for find in finders:
             for step in find(state):
