@@ -1,4 +1,4 @@
-"""What is counted of the code, so that it stays small: read from the source, without importing it.
+"""Counts that keep the code small, read from the source without importing it.
 
 `python tests/test_counts.py` prints the counts, what exceeds them, and the lines of `src/`.
 """
@@ -71,7 +71,7 @@ def imports(module, within=None):
 
 @cache
 def names_in(module):
-    """What a module's own names stand for: (module, name) of their definition, or (module, None) for a module."""
+    """Return the definitions of a module's names: (module, name), or (module, None) for a module."""
     found = {}
     for node in nodes(module):
         if isinstance(node, ast.ImportFrom):
@@ -133,7 +133,7 @@ def likelihood_classes():
 
 
 def asked_classes(node):
-    """What the class of something is compared with: isinstance, issubclass, `type(x) is C` and class patterns."""
+    """Return the classes in comparisons: isinstance, issubclass, `type(x) is C` and class patterns."""
     if isinstance(node, ast.Call) and called(node) in ("isinstance", "issubclass"):
         return [node.args[1]]
     if isinstance(node, ast.Compare) and isinstance(node.left, ast.Call) and called(node.left) == "type":
@@ -142,7 +142,7 @@ def asked_classes(node):
 
 
 def questions_for_likelihoods():
-    """Where somebody outside the room asks for the class of a likelihood."""
+    """Return comparisons of a likelihood's class outside likelihoods/."""
     classes, found = likelihood_classes(), []
     for module in modules():
         for node in nodes(module) if room(module) != "likelihoods" else ():
@@ -238,8 +238,8 @@ def functions_with_many_parameters():
     return sorted(found.values())
 
 
-def probes_of_the_waist():
-    """getattr and hasattr on a response or a reference: what anybody asks for is named in the contract."""
+def attribute_probes():
+    """getattr and hasattr on a response or a reference: the contract names all their members."""
     return [
         f"{module}:{node.lineno}: {ast.unparse(node)}"
         for module in modules()
@@ -254,7 +254,7 @@ NONE_ALLOWED = {
     "late imports between files of gp/": late_imports_in_gp,
     "import circles": circles,
     f"public functions with more than {MOST_PARAMETERS} parameters": functions_with_many_parameters,
-    "probes of a response or a reference": probes_of_the_waist,
+    "probes of a response or a reference": attribute_probes,
 }
 
 

@@ -91,7 +91,7 @@ print(json.dumps({"before": before, "after": after, "modules": modules, "modules
 
 @pytest.fixture(scope="module")
 def fresh():
-    """What a new Python process looks like before and after `import gpsift`."""
+    """Return the state of a new Python process before and after `import gpsift`."""
     run = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
     assert run.stderr == ""
     return json.loads(run.stdout)

@@ -36,7 +36,7 @@ def links(page):
 
 
 def anchors(page):
-    """What can stand behind the # of a link: headings as the site and GitHub spell them, and names that were given."""
+    """Return the targets after the # of a link: headings as the site and GitHub spell them, and explicit names."""
     text = page.read_text(encoding="utf-8")
     counts = Counter()
     found = {one or other for one, other in GIVEN.findall(text)}
@@ -49,7 +49,7 @@ def anchors(page):
 
 
 def trouble(page, link):
-    """What is wrong with a link, or nothing."""
+    """Return what is wrong with a link; None if it is right."""
     parts = urlsplit(link)
     if parts.scheme or link.startswith("//"):
         if parts.scheme not in SCHEMES:

@@ -1,4 +1,4 @@
-"""What is declared about the package holds together: lowest versions, citation, what the wheel takes."""
+"""The package's declarations agree: lowest versions, citation, files in the wheel."""
 
 import re
 import tomllib

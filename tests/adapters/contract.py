@@ -1,4 +1,4 @@
-"""What every reference must do, ours and those of other libraries, at given hyperparameters.
+"""The contract of every reference, ours and those of other libraries, at given hyperparameters.
 
 A library's test file lists its models as `Case` objects and inherits the tests:
 
@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from model_points import at, moments
 from numpy.testing import assert_allclose, assert_array_equal
-from waist import at, moments
 
 from gpsift import KL, VAR, rank
 from gpsift.adapters import as_reference

@@ -5,9 +5,9 @@ import logging
 
 import numpy as np
 import pytest
+from model_points import at
 from numpy.testing import assert_allclose
 from optional import need
-from waist import at
 
 from gpsift import KL, VAR, as_reference, rank
 from gpsift.reference.wrappers.outputs import Outputs

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from model_points import at, moments
 from numpy.testing import assert_allclose
 from optional import need
-from waist import at, moments
 
 from gpsift import ARD, KL, VAR, GPSiftWarning, as_reference, rank
 from gpsift.adapters.sklearn.models import NoClosedForm

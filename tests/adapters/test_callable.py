@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from model_points import at
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, softmax
-from waist import at
 
 from gpsift import KL, VAR, Derivative, rank
 from gpsift.adapters import as_reference

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from gpflow_library import gpflow, tf
+from model_points import at, joint, moments
 from numpy.testing import assert_allclose
 from sklearn_toys import TWO, X_NEW, L, X, Y
-from waist import at, joint, moments
 
 import gpsift as gs
 from gpsift import ARD, KL, RATE, VAR, rank

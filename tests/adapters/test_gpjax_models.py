@@ -1,10 +1,10 @@
-"""What is particular to GPJax: kernels, what must be handed over, likelihoods, single precision, refusals."""
+"""Tests of GPJax models only: kernels, required arguments, likelihoods, single precision, refusals."""
 
 import numpy as np
 import pytest
+from model_points import at, moments
 from numpy.testing import assert_allclose, assert_array_equal
 from optional import need
-from waist import at, moments
 
 import gpsift as gs
 from gpsift.adapters import as_reference

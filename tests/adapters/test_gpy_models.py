@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from contract import moved
+from model_points import at, joint, moments
 from numpy.testing import assert_allclose
 from optional import need
 from sklearn_toys import TWO, X_NEW, L, X, Y
-from waist import at, joint, moments
 
 import gpsift as gs
 from gpsift import ARD, KL, RATE, VAR, rank

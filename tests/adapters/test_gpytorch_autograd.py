@@ -7,7 +7,7 @@ from optional import need
 
 torch = need("torch")
 
-from waist import at, joint  # noqa: E402
+from model_points import at, joint  # noqa: E402
 
 from gpsift import KL, VAR, rank  # noqa: E402
 from gpsift.adapters import torch_autograd  # noqa: E402

@@ -1,4 +1,4 @@
-"""What is special about models of GPyTorch: options, precision, what they are left with, and refusals."""
+"""Tests of GPyTorch models only: options, precision, unchanged models, and refusals."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ from gpytorch.likelihoods import (  # noqa: E402
     StudentTLikelihood,
 )
 from gpytorch_toys import Exact, ard, exact, frozen_state, latent, observed, quasi_periodic, rbf, variational  # noqa: E402
-from waist import at, joint, moments  # noqa: E402
+from model_points import at, joint, moments  # noqa: E402
 
 import gpsift as gs  # noqa: E402
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from model_points import at
 from numpy.testing import assert_allclose
-from waist import at
 
 from gpsift.adapters.reading import NormalNoise
 from gpsift.reference.finite_differences import SHORT, Graded, NumericResponse, latent_var_of

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from model_points import at
 from numpy.testing import assert_allclose
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn_toys import X_NEW, X, Y, fixed, noisy
-from waist import at
 
 import gpsift as gs
 from gpsift import RATE, rank

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from model_points import at, moments
 from numpy.testing import assert_allclose, assert_array_equal
-from waist import at, moments
 
 from gpsift import GP, KL, VAR, Derivative, Fixed, rank
 from gpsift.adapters.functions import reference_of

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from contract import Case, Contract
+from model_points import at, moments
 from numpy.testing import assert_allclose, assert_array_equal
 from optional import need
-from waist import at, moments
 
 import gpsift as gs
 from gpsift.adapters import as_reference

@@ -1,4 +1,4 @@
-"""What is known of a model's inputs."""
+"""Inputs are read from models."""
 
 import numpy as np
 import pytest

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from contract import moved
+from model_points import at
 from numpy.testing import assert_allclose
 from scipy.special import expit
 from sklearn.decomposition import PCA
@@ -12,7 +13,6 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn_toys import LABELS, TWO, X_NEW, L, X, classifier
-from waist import at
 
 from gpsift import KL, VAR, rank
 from gpsift.adapters import as_reference

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from contract import moved
+from model_points import at
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import trapezoid
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
@@ -16,7 +17,6 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, PolynomialFeatures, StandardScaler
 from sklearn_toys import X_NEW, L, X, Y, fixed, noisy
-from waist import at
 
 import gpsift as gs
 from gpsift import ARD, KL, VAR, rank

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from contract import moved
+from model_points import at, joint
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.decomposition import PCA
@@ -15,7 +16,6 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn_toys import X_NEW, L, X, Y, fixed, noisy
-from waist import at, joint
 
 import gpsift as gs
 from gpsift import ARD, KL, RATE, VAR, rank

@@ -1,10 +1,10 @@
-"""What is particular to tinygp: transforms, the observations, what counts as noise, refusals."""
+"""Tests of tinygp models only: transforms, observations, noise, refusals."""
 
 import numpy as np
 import pytest
+from model_points import at, moments
 from numpy.testing import assert_allclose, assert_array_equal
 from optional import need
-from waist import at, moments
 
 import gpsift as gs
 from gpsift.adapters import as_reference

@@ -1,4 +1,4 @@
-"""What is said of models that only predict, against closed forms of the same function; sparse models."""
+"""Effects and shares of models that only predict, against closed forms of the same function; sparse models."""
 
 from functools import cache
 

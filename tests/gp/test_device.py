@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from model_points import at
 from numpy.testing import assert_allclose
 from optional import need
 from toys import toy
-from waist import at
 
 import gpsift as gs
 from gpsift._utils import arrays

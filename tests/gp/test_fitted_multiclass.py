@@ -5,12 +5,12 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from model_points import at, joint
 from numpy.testing import assert_allclose, assert_array_equal
 from optional import need
 from scipy import stats
 from sklearn.datasets import load_iris
 from sklearn.metrics import log_loss
-from waist import at, joint
 
 import gpsift as gs
 from gpsift.gp import FittedMulticlass

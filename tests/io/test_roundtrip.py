@@ -1,4 +1,4 @@
-"""What was saved comes back: the same class, fields, predictions and rankings, bit for bit."""
+"""Saved objects load with the same class, fields, predictions and rankings, bit for bit."""
 
 import ast
 import inspect

@@ -1,4 +1,4 @@
-"""What a model knows of its inputs, and where it is looked at."""
+"""Inputs and points of a model."""
 
 from dataclasses import replace
 

@@ -1,11 +1,11 @@
-"""What models inherit from the waist."""
+"""Models inherit methods from `Reference` and `Ensemble`."""
 
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from model_points import at
 from numpy.testing import assert_allclose
-from waist import at
 
 import gpsift as gs
 from gpsift.reference.base import DrawRequest, MissingCapability

@@ -1,4 +1,4 @@
-"""What all cases share: tiny data, how a case is registered, and what is asked of rankings and predictions.
+"""Tiny data for all cases, the registration of a case, and the stored numbers of rankings and predictions.
 
 A case is a function without arguments that returns a mapping of names to arrays. Each belongs to a section, in which
 all numbers are compared in the same way:

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from model_points import at
 from numpy.testing import assert_allclose, assert_array_equal
-from waist import at
 
 import gpsift as gs
 from gpsift.reference.base import MissingCapability

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from model_points import PartialResponse
 from numpy.testing import assert_allclose, assert_array_equal
-from waist import PartialResponse
 
 import gpsift as gs
 from gpsift.likelihoods.distributions import Categorical

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from model_points import PartialResponse, at
 from numpy.testing import assert_allclose, assert_array_equal
-from waist import PartialResponse, at
 
 import gpsift as gs
 from gpsift._utils.validation import read_groups

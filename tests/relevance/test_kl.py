@@ -3,9 +3,9 @@
 import mpmath
 import numpy as np
 import pytest
+from model_points import at, moments
 from numpy.testing import assert_allclose
 from toys import toy
-from waist import at, moments
 
 import gpsift as gs
 from gpsift.kernels import Constant, Linear, Matern32, Matern52, RationalQuadratic, SquaredExponential

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from model_points import at, joint
 from numpy.testing import assert_allclose, assert_array_equal
-from waist import at, joint
 
 import gpsift as gs
 from gpsift.reference.base import MissingCapability

@@ -1,4 +1,4 @@
-"""How many rows until a feature is found, against loops of `discover` and numbers made by hand."""
+"""Power analysis against loops of `discover` and numbers made by hand."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""How many features are enough: each rule on curves made by hand."""
+"""Rules that suggest a size, on curves made by hand."""
 
 import numpy as np
 import pytest

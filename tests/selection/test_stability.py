@@ -1,4 +1,4 @@
-"""How much a ranking depends on the rows."""
+"""Stability of a ranking over samples of the rows."""
 
 import numpy as np
 import pytest

@@ -1,1 +1,1 @@
-"""From a table to an answer that people read: reading and cleaning tables, the analysis, the page, the command line."""
+"""Read and clean tables, analyse them, and show the answer on a page and in the command line."""

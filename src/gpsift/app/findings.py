@@ -1,7 +1,7 @@
 """Findings: facts that a reader should know before acting on an answer, as data and in words.
 
-Whoever finds something makes a `Finding` of a kind and data. `WORDS` has the title and the sentence of each kind, which
-the terminal, JSON and the page share. The values of `FindingKind` are part of the JSON output.
+A `Finding` has a kind and data. `WORDS` has the title and the sentence of each kind, which the terminal, JSON and the
+page share. The values of `FindingKind` are part of the JSON output.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class FindingKind(StrEnum):
     MISSING_MARKED = "missing-marked"
     FILLED_WITH_LEVEL = "filled-with-level"
     ROWS_DRAWN = "rows-drawn"
-    # steps of bringing a table into the form of a model
+    # steps that bring new rows into the form of a model's table
     COLUMNS_SET_ASIDE = "columns-set-aside"
     FILLED_AS_BEFORE = "filled-as-before"
     LEVELS_JOINED_AS_BEFORE = "levels-joined-as-before"
@@ -90,7 +90,7 @@ MOST_OF_A_KIND = 6
 FIRST_OF_A_KIND = 3
 PAIRS_SHOWN = 5
 NAMES_SHOWN = 6
-# A sentence may end in a name or in dots that bring their own full stop.
+# A sentence may end in two full stops if a name or dots come last.
 TWO_STOPS = re.compile(r"(?<!\.)(\.|\.{3})\.$")
 
 
@@ -168,7 +168,7 @@ def _names(data: Mapping[str, Any]) -> str:
 
 
 def _substitutes(data: Mapping[str, Any]) -> str:
-    """Return what replaces the rows in a sparse model. Before the fit the approximation is not known."""
+    """Name the inducing points or blocks of a sparse model. Before the fit it is not known which it has."""
     if data.get("n_blocks"):
         return f"the neighbours of {data['n_blocks']} blocks of rows"
     if data.get("n_inducing"):

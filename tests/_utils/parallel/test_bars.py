@@ -1,4 +1,4 @@
-"""How far a single fit is."""
+"""Progress bars of a single fit."""
 
 import io
 

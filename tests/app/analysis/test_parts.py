@@ -1,4 +1,4 @@
-"""How the columns of an analysis act: the verbs' own answers, kept once, and left out where they take long."""
+"""Parts of an analysis are the answers of the public functions, are kept once, and are left out if they take long."""
 
 from dataclasses import replace
 

@@ -46,7 +46,7 @@ def saved(content, encoding="utf-8"):
 
 
 def changed(**columns):
-    """The same for the table with other columns in it."""
+    """Return a writer of the table with other columns."""
     return saved(table().assign(**columns))
 
 
@@ -87,7 +87,7 @@ def many_columns(path):
 
 @dataclass(frozen=True)
 class Right:
-    """What is written, to which ending, with which options it is read, and which columns lead.
+    """A messy file: its writer, its ending, the options for reading it, and the columns that must rank first.
 
     Where it is not the usual table that is read in the end, its columns are tested and its curves drawn, too.
     """
@@ -186,7 +186,7 @@ def dates(form):
 
 
 def cut(write, n_bytes):
-    """What is left of a file after so many bytes."""
+    """Return a file cut off after this many bytes."""
 
     def write_part(path):
         write(path)

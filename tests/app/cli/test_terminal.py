@@ -1,4 +1,4 @@
-"""Where the answer goes: narrow terminals, files, pipes that are closed, encodings without signs, and Ctrl-C."""
+"""Output of the command: narrow terminals, files, pipes that are closed, encodings without signs, and Ctrl-C."""
 
 from __future__ import annotations
 

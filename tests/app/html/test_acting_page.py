@@ -1,4 +1,4 @@
-"""How columns act, on the page: curves, pairs, shares of variance, and rows taken apart."""
+"""The page shows how columns act: curves, pairs, shares of variance, and attributions of rows."""
 
 from __future__ import annotations
 

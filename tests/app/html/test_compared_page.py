@@ -11,7 +11,7 @@ import pytest
 from test_page import Outline
 
 import gpsift as gs
-from gpsift.app.html.answer_pages import compared_text
+from gpsift.app.html.answer_pages import comparison_text
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def comparison():
 
 @pytest.fixture(scope="module")
 def page(comparison):
-    return Outline(compared_text(comparison, command="gpsift compare a z"))
+    return Outline(comparison_text(comparison, command="gpsift compare a z"))
 
 
 def test_it_is_whole_and_names_stay_text(page):
@@ -49,7 +49,7 @@ def test_a_change_is_clear_where_the_intervals_do_not_overlap():
     more = np.where(np.arange(len(before.names)) == before.order[0], 4.0, 1.0)  # of one column, far more
     after = replace(before, scores=more * before.scores, draws=more * before.draws)
     answer = gs.compare(before, after, labels=("before", "after"))
-    page = Outline(compared_text(answer))
+    page = Outline(comparison_text(answer))
     said = [
         json.loads(attrs["data-kept"])[""]
         for attrs in page.all("td")

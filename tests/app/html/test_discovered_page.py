@@ -11,7 +11,7 @@ from test_page import Outline
 
 from gpsift.app.analysis.run import ColumnTest
 from gpsift.app.findings import Finding, FindingKind
-from gpsift.app.html.answer_pages import discovered_text, discovery_sentences, write_discovered
+from gpsift.app.html.answer_pages import discoveries_text, discovery_sentences, write_discoveries
 from gpsift.selection.conditional_test.discover import Discoveries
 
 
@@ -38,7 +38,7 @@ def record(names=("a", "b", "c", "d"), p=(1e-8, 0.001, 0.4, 1.0), copies=()):
 
 @pytest.fixture(scope="module")
 def page():
-    return Outline(discovered_text(record()))
+    return Outline(discoveries_text(record()))
 
 
 def test_what_is_not_shown_to_matter_may_need_more_rows(page):
@@ -53,7 +53,7 @@ def test_the_answer_is_a_sentence_with_the_rate(page):
 
 @pytest.mark.parametrize("p", [(1e-8, 0.001, 0.4, 1.0), (0.3, 0.4, 0.5, 1.0)])
 def test_it_is_never_said_that_a_column_does_not_matter(p):
-    text = discovered_text(record(p=p))
+    text = discoveries_text(record(p=p))
     body = text[text.index("<body>") : text.index("<script")]
     assert "do not matter" not in body
     assert "does not matter" not in body
@@ -98,12 +98,12 @@ def test_what_was_tested_is_on_the_page(page):
     assert "60 of 80 rows were used, drawn with seed 2" in sheet
     assert "gpsift discover toy.csv -t yield" in page.words("repeat")
     other = replace(record(), found=record().found.under_any_dependence())
-    assert "Benjamini and Yekutieli" in Outline(discovered_text(other)).words("data")
+    assert "Benjamini and Yekutieli" in Outline(discoveries_text(other)).words("data")
 
 
 def test_names_stay_names(tmp_path):
     names = page_cases.HOSTILE[:4]
-    path = write_discovered(record(names=names), tmp_path / "page.html")
+    path = write_discoveries(record(names=names), tmp_path / "page.html")
     page = Outline(path.read_text(encoding="utf-8"))
     assert len(page.scripts) == 4  # data, Bokeh, our two
     assert not page.all("img")
@@ -123,6 +123,6 @@ def test_many_columns_are_folded():
         explained=None,
         calibration=None,
     )
-    page = Outline(discovered_text(replace(record(), found=many)))
+    page = Outline(discoveries_text(replace(record(), found=many)))
     assert "The 20 surest of 40 columns" in page.words("tests")
     assert "Show all 40 columns" in page.words("tests")

@@ -24,7 +24,7 @@ from gpsift.app.html.text import TERMS
 
 
 def having_test(analysis: Analysis, **changes) -> Analysis:
-    """With a test, by hand: of four columns the first two are found."""
+    """Add a test made by hand, which finds the first two of four columns."""
     found = replace(record().found, names=analysis.leading.names[:4], **changes)
     return replace(analysis, tested=found)
 

@@ -17,7 +17,7 @@ from test_discovered_page import record
 
 import gpsift as gs
 from gpsift.app.html import effects, write_page
-from gpsift.app.html.answer_pages import write_compared, write_discovered
+from gpsift.app.html.answer_pages import write_comparison, write_discoveries
 
 pytestmark = pytest.mark.browser
 NEEDED = "GPSIFT_REQUIRE_BROWSER"
@@ -59,10 +59,10 @@ def pages(tmp_path_factory):
 
 def written(name, path):
     if name == "tests":
-        return write_discovered(record(), path)
+        return write_discoveries(record(), path)
     if name == "compared":
         first = page_cases.regression()
-        return write_compared(gs.compare(first, first.leading, labels=("one", "two")), path)
+        return write_comparison(gs.compare(first, first.leading, labels=("one", "two")), path)
     return write_page(getattr(page_cases, name)(), path)
 
 
@@ -137,7 +137,7 @@ def test_a_long_table_opens_short(show):
 
 
 def dot(tab, index):
-    """Where a dot of the strips is on the screen."""
+    """Return the position of a dot of the strips on the screen."""
     place = """index => {
       const model = Bokeh.documents[0].roots()[0];
       const view = Bokeh.index.find_one(model);
@@ -394,7 +394,7 @@ def test_a_question_mark_is_reached_by_tab(show):
 
 
 def kept(tab, label):
-    """What a button of this label hands to the user: its name and its bytes."""
+    """Return name and bytes of the file that the button with this label downloads."""
     with tab.expect_download() as waiting:
         tab.get_by_role("button", name=label, exact=True).click()
     with open(waiting.value.path(), "rb") as file:

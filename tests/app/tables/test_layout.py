@@ -1,4 +1,4 @@
-"""Where a table lies among titles, units, totals and remarks."""
+"""A table is found among titles, units, totals and remarks."""
 
 import pandas as pd
 import pytest

@@ -1,4 +1,4 @@
-"""What a fit takes over from a related one: a place to start and a height that cannot be exceeded."""
+"""A fit takes over from a related one a starting point and an upper bound of the evidence."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What every engine promises: consistent answers, leave-one-out from cavities, posteriors that predict."""
+"""Every engine has consistent answers, leave-one-out from cavities, and posteriors that predict."""
 
 import numpy as np
 import pytest

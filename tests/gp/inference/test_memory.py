@@ -1,4 +1,4 @@
-"""What dense inference needs: the count against what a fit allocates, and the refusal."""
+"""Memory of dense inference: the estimate against the allocations of a fit, and the refusal."""
 
 import tracemalloc
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from model_points import at, joint
 from numpy.testing import assert_allclose, assert_array_equal
 from toys import toy
-from waist import at, joint
 
 import gpsift as gs
 from gpsift._utils.rows import LocalRows, Rows

@@ -1,4 +1,4 @@
-"""Where `load` looks, what it downloads from a server on this machine, and what it says when it finds nothing."""
+"""`load` looks in folders, downloads from a local server, and says what to do if it finds nothing."""
 
 from __future__ import annotations
 

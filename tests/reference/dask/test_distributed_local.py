@@ -1,4 +1,4 @@
-"""The same models by dask's scheduler in this process: choices, points, groups, categories, refusals."""
+"""Models fitted by dask's scheduler in this process: choices, points, groups, categories, refusals."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""How well conditionals fit."""
+"""Calibration of conditional distributions."""
 
 import numpy as np
 import pytest

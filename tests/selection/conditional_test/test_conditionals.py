@@ -1,4 +1,4 @@
-"""What values a feature could have had, given the others."""
+"""Conditional distributions of a feature given the others."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""How rows are divided for a test of features, and what that does to a model that follows the noise."""
+"""Division of rows for a test of features; only parts in order suit a model that follows the noise."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""How many rows a feature that is not found would need."""
+"""Estimates of the rows that a feature needs to be found."""
 
 import numpy as np
 import pytest

@@ -1,8 +1,8 @@
-"""From a table to an answer: everything that the command line and the page show, in one record.
+"""Analyse a table: make one record of everything that the command line and the page show.
 
 `analyse` reads a table, fits a model, ranks its columns and searches submodels; an `Analysis` has the results.
-`parts.py` adds intervals, effects and tests to it, `cautions.py` what a reader should know; `costs.py` says which of
-this takes long. Read `run.py` first.
+`parts.py` adds intervals, effects and tests to it; `cautions.py` finds what a reader should know; `costs.py` has limits
+beyond which a part takes too long. Read `run.py` first.
 """
 
 from gpsift.app.analysis.analysis import Analysis

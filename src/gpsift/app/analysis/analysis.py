@@ -14,7 +14,7 @@ import pandas as pd
 
 from gpsift._utils.recipe import CleaningRecipe
 from gpsift._utils.text import join_names
-from gpsift.app.analysis.cautions import column_notes
+from gpsift.app.analysis.cautions import find_odd_columns
 from gpsift.app.findings import Finding, group_by_title
 from gpsift.app.tables.encode import Task
 from gpsift.decomposition.effects import Effects
@@ -35,7 +35,7 @@ NO_PAIR = "No pair found: no two columns can be told from columns that do not ac
 
 @dataclass(frozen=True, eq=False)
 class ColumnEffects:
-    """How columns act, as far as the model has it: curves, interactions, shares of variance, attributions of rows."""
+    """Effects of the columns, as far as the model has them: curves, interactions, shares of variance, attributions."""
 
     effects: Effects | None = None
     interactions: Interactions | None = None
@@ -48,7 +48,7 @@ class ColumnEffects:
 
 
 class ShownRankings(ABC):
-    """An answer with rankings of the columns that are shown."""
+    """An answer that shows rankings of columns."""
 
     @property
     @abstractmethod
@@ -63,7 +63,7 @@ class ShownRankings(ABC):
     @cached_property
     def odd_columns(self) -> tuple[Finding, ...]:
         """Findings about single columns, in the order of the leading ranking."""
-        return column_notes(self.shown_rankings)
+        return find_odd_columns(self.shown_rankings)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,16 +73,16 @@ class Analysis(ShownRankings):
     Attributes
     ----------
     source : str
-        Where the rows came from, such as a file's name.
+        The source of the rows, such as a file's name.
     target : str
         The column that is explained.
     task : {"regression", "classification", "counts"}
     rows : data frame (n, columns)
-        The rows as the user has them, for reading; its index is that of `X`.
+        The rows with the user's columns; its index is that of `X`.
     X : data frame (n, p)
-        The inputs as the model sees them, categories as indicators.
+        The inputs of the model, categories as indicators.
     y : array (n,)
-        The target as the model sees it; classes are coded 0, 1, ....
+        The target of the model; classes are coded 0, 1, and so on.
     classes : tuple of str
         The labels of the classes, in the order of their codes; empty for numbers.
     groups : mapping of str to sequence of str
@@ -98,7 +98,7 @@ class Analysis(ShownRankings):
         The reason why submodels were not searched as asked.
     stability : Stability or None
     column_effects : ColumnEffects or None
-        How columns act, if `add_effects` was called.
+        Effects of the columns, if `add_effects` was called.
     tested : Discoveries or None
         The columns that matter given all others, at a false discovery rate, if `add_test` was called.
     recipe : CleaningRecipe
@@ -167,7 +167,7 @@ class Analysis(ShownRankings):
 
     @property
     def unit_options(self) -> dict[str, Any]:
-        """The options by which other functions treat the indicators of a category as one column."""
+        """The options with which other functions treat the indicators of a category as one column."""
         return {"groups": dict(self.groups), "categorical": self.categories}
 
     @property
@@ -226,8 +226,8 @@ class Analysis(ShownRankings):
     def accuracy(self) -> tuple[float, float]:
         """The share of left-out rows whose class is predicted correctly, and the share of the commonest class."""
         y = np.asarray(self.y, dtype=int)
-        named = self.class_probabilities(self.model.quality.loo_mean).argmax(axis=1)
-        return float(np.mean(named == y)), float(np.bincount(y).max() / y.size)
+        predicted = self.class_probabilities(self.model.quality.loo_mean).argmax(axis=1)
+        return float(np.mean(predicted == y)), float(np.bincount(y).max() / y.size)
 
     @staticmethod
     def class_probabilities(mean: np.ndarray) -> np.ndarray:
@@ -236,10 +236,10 @@ class Analysis(ShownRankings):
 
 
 def _select_names(ranking: Ranking, names: Sequence[str]) -> Ranking:
-    """Return the ranking of some columns, as far as it has them."""
-    place = {name: j for j, name in enumerate(ranking.names)}
-    known = [name for name in names if name in place]
-    return ranking.of_columns([place[name] for name in known], known)
+    """Return the ranking of those of the columns that it has."""
+    columns = {name: j for j, name in enumerate(ranking.names)}
+    known = [name for name in names if name in columns]
+    return ranking.of_columns([columns[name] for name in known], known)
 
 
 @dataclass(frozen=True)
@@ -262,11 +262,11 @@ def selection_path(model: FittedGP | DrawnGP, groups: Mapping[str, Sequence[str]
     report = model.report.sift
     if report is None:
         return None
-    owner = {indicator: name for name, members in groups.items() for indicator in members}
+    user_column = {indicator: name for name, members in groups.items() for indicator in members}
     active = set(report.active)
     return tuple(
         SelectionStep(
-            tuple(dict.fromkeys(owner.get(feature, feature) for feature in step.features)),
+            tuple(dict.fromkeys(user_column.get(feature, feature) for feature in step.features)),
             step.gain,
             step.toll,
             bool(active.intersection(step.features)),

@@ -1,4 +1,4 @@
-"""Cautions: findings that a reader should know before acting on an answer, and findings about single columns."""
+"""Find facts that a reader should know before acting on an answer, and facts about single columns."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ BLOCK = 500
 
 def find_cautions(model: FittedGP | DrawnGP, table: ModelTable, notes: Sequence[Finding]) -> tuple[Finding, ...]:
     """Return all cautions, the gravest first; `notes` are the steps of cleaning."""
-    report, owner = model.report, table.owner
-    moving = () if report.starts_agree else _owners(report.moving_features, owner)
-    stepped = tuple(name for name in _owners(report.stepped_features, owner) if name not in table.groups)
-    # A level without rows is normal; a column without variation is not.
-    varying = {name for column, name in owner.items() if column not in report.constant_columns}
-    constant = tuple(name for name in _owners(report.constant_columns, owner) if name not in varying)
+    report, user_column = model.report, table.user_column
+    moving = () if report.starts_agree else _user_columns(report.moving_features, user_column)
+    stepped = tuple(name for name in _user_columns(report.stepped_features, user_column) if name not in table.groups)
+    # A constant indicator is a level without rows, which is normal: all features of a column must be constant.
+    varying = {name for column, name in user_column.items() if column not in report.constant_columns}
+    constant = tuple(name for name in _user_columns(report.constant_columns, user_column) if name not in varying)
     overfit = model.overfit_check if isinstance(model, FittedGP) else None
     n_rows, n_columns = len(table.y), len(table.columns)
     found: list[tuple[bool, FindingKind, Mapping[str, Any]]] = [
@@ -52,7 +52,7 @@ def find_cautions(model: FittedGP | DrawnGP, table: ModelTable, notes: Sequence[
 def _sampler_problems(model: FittedGP | DrawnGP) -> Sequence[str]:
     if not isinstance(model, DrawnGP):
         return ()
-    from gpsift.gp.hyperparameters.nuts import advice  # with the sampler
+    from gpsift.gp.hyperparameters.nuts import advice  # loads the sampler
 
     return advice(model.diagnostics)
 
@@ -62,17 +62,17 @@ def _correlated_columns(model: FittedGP | DrawnGP, table: ModelTable) -> tuple[t
 
     Pairs of indicators of one category do not count.
     """
-    owner, names = table.owner, list(table.X.columns)
+    user_column, names = table.user_column, list(table.X.columns)
     pairs = (
         (names[i], names[j], r)
         for i, j, r in correlated_pairs(table.X.to_numpy(), model.used, CORRELATED)
-        if owner[names[i]] != owner[names[j]]
+        if user_column[names[i]] != user_column[names[j]]
     )
     return tuple(sorted(pairs, key=lambda pair: -abs(pair[2])))
 
 
 def correlated_pairs(X: np.ndarray, columns: Sequence[int], least: float) -> list[tuple[int, int, float]]:
-    """Return pairs of one of these columns and any column whose correlation exceeds `least` in size, each pair once.
+    """Return pairs of one of these columns and any column, each once, if their absolute correlation exceeds `least`.
 
     Blocks of columns limit the memory, which would otherwise grow with the square of their number.
     """
@@ -92,22 +92,22 @@ def correlated_pairs(X: np.ndarray, columns: Sequence[int], least: float) -> lis
     return sorted(found)
 
 
-def _owners(columns: Sequence[str], owner: Mapping[str, str]) -> tuple[str, ...]:
+def _user_columns(columns: Sequence[str], user_column: Mapping[str, str]) -> tuple[str, ...]:
     """Return the user's columns for columns of the model, each once."""
-    return tuple(dict.fromkeys(owner[column] for column in columns))
+    return tuple(dict.fromkeys(user_column[column] for column in columns))
 
 
 # A column is among the leaders if its score is at least this share of the top score.
 LEADS = 0.5
 MOST_LEADERS = 4
-# ARD disagrees clearly if relative scores differ by this factor, and ranks by this number and this share of all ranks,
-# for a column that matters in one of the rankings.
+# ARD disagrees clearly on a column if relative scores differ by this factor, ranks by this number and by this share of
+# all ranks, and if the relative score is at least MATTERS in one of the rankings.
 DISAGREE_FACTOR = 2.0
 DISAGREE_PLACES = 2
 DISAGREE_SHARE = 0.2
 MATTERS = 0.1
 # A column matters for few rows if its largest pointwise score is this multiple of its mean (about 4 for a thousand
-# values of |z|, z normal), and there is at least as large as the mean score of the leading column.
+# values of |z|, z normal), and that score is at least the mean score of the leading column.
 UNEVEN = 5.0
 UNEVEN_MATTERS = 1.0
 # An unused column came close if the slope of the log evidence at entry is this many standard deviations under noise.
@@ -121,7 +121,7 @@ def leaders(ranking: Ranking) -> list[str]:
     return [ranking.names[j] for j in leading[:MOST_LEADERS]]
 
 
-def column_notes(rankings: Mapping[str, Ranking]) -> tuple[Finding, ...]:
+def find_odd_columns(rankings: Mapping[str, Ranking]) -> tuple[Finding, ...]:
     """Return all findings about single columns, in the order of the leading ranking."""
     leading = next(iter(rankings.values()))
     found = [*find_ard_disagreements(rankings), *find_uneven_columns(leading), *find_close_columns(leading)]

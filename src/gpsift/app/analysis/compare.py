@@ -1,4 +1,4 @@
-"""Two analyses, models or rankings side by side: which features changed rank, by how much, and how clearly."""
+"""Compare two analyses, models or rankings: which features changed rank, by how much, and how clearly."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-# The dots of the two are this far above and below the line of a feature, so that their intervals do not overlap.
+# The dots of the two scores are this far above and below the line of a feature, so that their bars do not overlap.
 APART = 0.14
 
 
@@ -74,28 +74,29 @@ def compare(
     [-1, -1, 2]
     """
     scoring = get_measure(measure) if measure is not None else KL()
-    found = [_ranking_of(each, scoring, intervals, seed) for each in (first, second)]
+    found = [_get_ranking(each, scoring, intervals, seed) for each in (first, second)]
     return Comparison.of(found[0], found[1], labels or _label_files(first, second))
 
 
-def _ranking_of(given: Any, measure: Measure, intervals: bool | None, seed: int) -> Ranking:
-    thing = load(given) if isinstance(given, str | os.PathLike) else given
-    if isinstance(thing, Analysis):
-        return thing.leading
-    if isinstance(thing, Ranking):
-        return thing
-    if isinstance(thing, FittedGP | DrawnGP):
-        return _rank_model(thing, measure, intervals, seed)
-    came = f"{os.fspath(given)} holds a {type(thing).__name__}" if thing is not given else f"got {type(thing).__name__}"
+def _get_ranking(source: Any, measure: Measure, intervals: bool | None, seed: int) -> Ranking:
+    answer = load(source) if isinstance(source, str | os.PathLike) else source
+    if isinstance(answer, Analysis):
+        return answer.leading
+    if isinstance(answer, Ranking):
+        return answer
+    if isinstance(answer, FittedGP | DrawnGP):
+        return _rank_model(answer, measure, intervals, seed)
+    kind = type(answer).__name__
+    came = f"got {kind}" if answer is source else f"{os.fspath(source)} holds a {kind}"
     raise TypeError(f"`compare` takes analyses, rankings and fitted models, or files of the last two; {came}.")
 
 
 def _rank_model(model: FittedGP | DrawnGP, measure: Measure, intervals: bool | None, seed: int) -> Ranking:
     units = user_columns(model).units(model.inputs.names)
-    wanted = not intervals_are_slow(model) if intervals is None else intervals
+    with_intervals = not intervals_are_slow(model) if intervals is None else intervals
     with collect_warnings():  # a model that explains nothing has warned at its fit
         try:
-            return rank_units(model, units, measure, intervals=wanted, seed=seed)
+            return rank_units(model, units, measure, intervals=with_intervals, seed=seed)
         except MissingCapability:
             if intervals:
                 raise
@@ -103,7 +104,7 @@ def _rank_model(model: FittedGP | DrawnGP, measure: Measure, intervals: bool | N
 
 
 def _label_files(first: Any, second: Any) -> tuple[str, str]:
-    """Return the names of the files, with their folders if the names agree; "the first" for anything else."""
+    """Return the names of the files, with their folders if the names agree; "the first" and "the second" for others."""
     names = [str(each) if isinstance(each, str | os.PathLike) else "" for each in (first, second)]
     short = [Path(name).name for name in names]
     shown = names if short[0] == short[1] else short
@@ -112,7 +113,7 @@ def _label_files(first: Any, second: Any) -> tuple[str, str]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Serializable):
-    """Two rankings side by side, on the features that both have.
+    """A comparison of two rankings, on the features that both have.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Costs of an analysis: from which numbers of rows and columns on a part takes long, and is limited or left out."""
+"""Limits of rows and columns, beyond which a part of an analysis takes too long and is limited or left out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_ROWS_OF_INTERVALS = {"exact": 500, "ep": 200}
 MOST_CELLS_OF_INTERVALS = 8000
 
 # The work is draws times squared rows (or inducing points) times active columns. Up to these numbers, by inference, it
-# takes about 15 seconds on one core. With another likelihood the mean of observations is computed at every value.
+# takes about 15 seconds on one core. Other inference is for likelihoods whose mean is computed at every value.
 MOST_WORK = {"exact": 4e7, "sparse": 4e7}
 MOST_WORK_OF_OTHERS = 5e6
 # The work of pairs grows with the square of the columns, and of attributions with the third power.

@@ -1,4 +1,4 @@
-"""The options of an analysis: how its table is read, and how submodels are judged; and its call as code."""
+"""Options for reading a table and for judging submodels, and the code that repeats an analysis with its options."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Reading:
     missing : {"auto", "refuse", "drop", "mean"}
         The treatment of missing values. By default rows with missing values are dropped if they are few. Otherwise
         numbers are filled in with the median, categories get a level of their own, and an indicator column is added
-        where much is missing. The others refuse the table, drop all such rows, or fill in means.
+        where much is missing. "refuse" raises an error, "drop" drops all such rows, and "mean" fills in means.
     most_rows : int, optional
         A larger table is cut to this many rows, drawn with the seed of the analysis. The default is 1000 if
         submodels are searched or samples are ranked. For a ranking alone it is 20,000 with Gaussian noise, where
@@ -120,9 +120,9 @@ class Selection:
 def reproduce_code(data: Any, target: Any, options: Mapping[str, Any]) -> str:
     """Return the call of `report` as code, with the options that were given. A data frame is called `table`."""
     first = code_of(str(data)) if isinstance(data, str | PathLike) else "table"
-    given = [f"{name}={code_of(value)}" for name, value in options.items()]
-    aim = [] if target is None else [code_of(target)]
-    arguments = ", ".join([first, *aim, "path='page.html'", *given])
+    keywords = [f"{name}={code_of(value)}" for name, value in options.items()]
+    positional = [] if target is None else [code_of(target)]
+    arguments = ", ".join([first, *positional, "path='page.html'", *keywords])
     return f"import gpsift as gs\n\ngs.report({arguments})"
 
 

@@ -1,7 +1,7 @@
-"""Parts that are added to an analysis: intervals of scores, effects of columns, and a test of every column.
+"""Add parts to an analysis: intervals of scores, effects of columns, and a test of every column.
 
 Each function takes `wanted`: True adds the part, False does not, and None adds it only if it takes a few seconds.
-Otherwise a caution says that the part was left out. A part that is there already stays as it is.
+Otherwise a caution says that the part was left out. A part that the analysis already has stays as it is.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gpsift._utils.warnings import collect_warnings
 from gpsift.app.analysis.analysis import Analysis, ColumnEffects
 from gpsift.app.analysis.costs import effects_are_slow, intervals_are_slow, testing_is_slow
 from gpsift.app.analysis.rows import sample_rows
-from gpsift.app.analysis.run import checkpoint_in
+from gpsift.app.analysis.run import set_checkpoint
 from gpsift.app.findings import Finding, FindingKind
 from gpsift.decomposition.effects import effects
 from gpsift.decomposition.interactions import interactions
@@ -39,10 +39,10 @@ def add_intervals(analysis: Analysis, wanted: bool | None = None, work: Work = W
     if wanted is False or analysis.leading.draws is not None:
         return analysis
     if wanted is None and intervals_are_slow(analysis.model):
-        return _left_out(analysis, FindingKind.INTERVALS_LEFT_OUT, analysis.n_columns)
+        return _note_omission(analysis, FindingKind.INTERVALS_LEFT_OUT, analysis.n_columns)
     name, *_ = analysis.rankings
     try:
-        with progress_bar("intervals", work.progress), collect_warnings():  # the cautions say what the warnings would
+        with progress_bar("intervals", work.progress), collect_warnings():  # cautions replace the warnings
             leading = analysis.leading.with_intervals()
     except MissingCapability:
         return _add_caution(analysis, FindingKind.NO_INTERVALS, {})
@@ -52,7 +52,7 @@ def add_intervals(analysis: Analysis, wanted: bool | None = None, work: Work = W
     return analysis
 
 
-def _left_out(analysis: Analysis, kind: FindingKind, n_columns: int) -> Analysis:
+def _note_omission(analysis: Analysis, kind: FindingKind, n_columns: int) -> Analysis:
     return _add_caution(analysis, kind, {"n_rows": analysis.n_rows, "n_columns": n_columns})
 
 
@@ -69,7 +69,7 @@ def add_effects(analysis: Analysis, wanted: bool | None = None, work: Work = Wor
     if wanted is False or not used:
         return analysis
     if wanted is None and effects_are_slow(analysis.model):
-        return _left_out(analysis, FindingKind.SHAPE_LEFT_OUT, len(used))
+        return _note_omission(analysis, FindingKind.SHAPE_LEFT_OUT, len(used))
     with progress_bar("curves and pairs", work.progress):
         found = dict(_missing_effects(analysis))
     if not found:
@@ -99,9 +99,9 @@ def add_test(analysis: Analysis, wanted: bool | None = None, work: Work = Work()
     if wanted is False or analysis.tested is not None:
         return analysis
     if wanted is None and testing_is_slow(analysis.model, analysis.X.shape[1]):
-        return _left_out(analysis, FindingKind.TEST_LEFT_OUT, analysis.n_columns)
+        return _note_omission(analysis, FindingKind.TEST_LEFT_OUT, analysis.n_columns)
     model = GP(likelihood=one_of(analysis.model).likelihood.for_new_rows, hyper=quick_hyper(*analysis.X.shape))
-    features, work = Features(analysis.groups, analysis.categories), checkpoint_in(work, "test.sqlite")
-    with collect_warnings():  # fits to parts of the rows warn, but they are not shown
+    features, work = Features(analysis.groups, analysis.categories), set_checkpoint(work, "test.sqlite")
+    with collect_warnings():  # fits to parts of the rows warn, but users do not see these fits
         found = discover(analysis.X, analysis.y, model, features=features, seed=analysis.seed, work=work)
     return replace(analysis, tested=found)

@@ -1,4 +1,4 @@
-"""Single rows: a sample with values, predictions and pointwise relevance, and the explanation of some rows."""
+"""Describe single rows: a sample with predictions and pointwise relevance, and the explanation of some rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class RowDetails:
     If the model uses none, the columns that came close are shown.
     """
 
-    places: np.ndarray  # the positions of the rows among the points of the ranking
+    point_positions: np.ndarray  # the positions of the rows among the points of the ranking
     total: int  # number of points of the ranking
     names: tuple[str, ...]  # the columns, most relevant first
     labels: pd.Index  # the names of the rows in the user's table
@@ -43,7 +43,7 @@ class RowDetails:
     @property
     def is_subsample(self) -> bool:
         """True if some rows are not shown."""
-        return len(self.places) < self.total
+        return len(self.point_positions) < self.total
 
     @property
     def largest(self) -> float:
@@ -56,9 +56,9 @@ class RowSample:
     """The rows and columns of a sample."""
 
     order: np.ndarray  # the columns of the ranking, most relevant first
-    places: np.ndarray  # positions among the points of the ranking
-    positions: np.ndarray  # positions among the rows of the table
-    inputs: pd.DataFrame | np.ndarray  # the rows as the model takes them
+    point_positions: np.ndarray  # positions among the points of the ranking
+    row_positions: np.ndarray  # positions among the rows of the table
+    inputs: pd.DataFrame | np.ndarray  # the rows in the form that the model takes
 
 
 def sample_rows(analysis: Analysis) -> RowSample | None:
@@ -67,43 +67,43 @@ def sample_rows(analysis: Analysis) -> RowSample | None:
     if ranking.pointwise is None:
         return None
     order = np.array([j for j in ranking.order if ranking.is_used(j)] or ranking.order)
-    places = subsample(len(ranking.pointwise), len(order), analysis.seed)
-    positions = ranking.rows[places]
-    inputs = analysis.X.iloc[positions]
-    return RowSample(order, places, positions, inputs if analysis.model.inputs.names_given else inputs.to_numpy())
+    at_points = subsample(len(ranking.pointwise), len(order), analysis.seed)
+    at_rows = ranking.rows[at_points]
+    inputs = analysis.X.iloc[at_rows]
+    return RowSample(order, at_points, at_rows, inputs if analysis.model.inputs.names_given else inputs.to_numpy())
 
 
 def row_details(analysis: Analysis) -> RowDetails | None:
-    """Return all that is shown of the sampled rows; None if the leading ranking has no pointwise scores."""
+    """Return the details of the sampled rows; None if the leading ranking has no pointwise scores."""
     ranking, shown = analysis.shown, sample_rows(analysis)
     if ranking.pointwise is None or shown is None:
         return None
-    order, places, positions = shown.order, shown.places, shown.positions
+    order, at_points, at_rows = shown.order, shown.point_positions, shown.row_positions
     names, shares = tuple(ranking.names[j] for j in order), ranking.mean_shares
-    # The user's values of a column, or the coordinate of a group that is no column.
+    # The user's values of a column; a group that is no column has coordinates instead.
     values = [
-        analysis.rows[name].iloc[positions].reset_index(drop=True)
+        analysis.rows[name].iloc[at_rows].reset_index(drop=True)
         if name in analysis.rows.columns
-        else pd.Series(ranking.points[places, j])
+        else pd.Series(ranking.points[at_points, j])
         for name, j in zip(names, order, strict=True)
     ]
     added, added_sd = None, None
-    apart = None if analysis.column_effects is None else analysis.column_effects.rows
-    if apart is not None and set(names) <= set(apart.names):
-        columns = [apart.names.index(name) for name in names]
-        added, added_sd = apart.values[:, columns].T, apart.sd[:, columns].T
+    attribution = None if analysis.column_effects is None else analysis.column_effects.rows
+    if attribution is not None and set(names) <= set(attribution.names):
+        columns = [attribution.names.index(name) for name in names]
+        added, added_sd = attribution.values[:, columns].T, attribution.sd[:, columns].T
     return RowDetails(
-        places=places,
+        point_positions=at_points,
         total=len(ranking.pointwise),
         names=names,
-        labels=analysis.rows.index[positions],
+        labels=analysis.rows.index[at_rows],
         values=values,
         color_ranks=np.array([color_rank(each) for each in values]),
-        relevance=ranking.pointwise[places][:, order].T,
+        relevance=ranking.pointwise[at_points][:, order].T,
         average=ranking.pointwise.mean(axis=0)[order],
-        mean_share=None if shares is None else shares[places][:, order].T,
+        mean_share=None if shares is None else shares[at_points][:, order].T,
         prediction=analysis.model.predict(shown.inputs),
-        observed=analysis.y[positions],
+        observed=analysis.y[at_rows],
         added=added,
         added_sd=added_sd,
     )
@@ -121,11 +121,11 @@ def color_rank(values: pd.Series) -> np.ndarray:
     """Return the rank of each value as a number from 0 to 1; texts and categories by the order of their levels."""
     if pd.api.types.is_numeric_dtype(values):
         # By values, one outlier would give all others the same colour.
-        places = values.rank(method="average").to_numpy(dtype=float)
+        ranks = values.rank(method="average").to_numpy(dtype=float)
     else:
-        places = pd.Categorical(values.astype(str)).codes.astype(float)
-    low, high = np.nanmin(places), np.nanmax(places)
-    return np.full(places.shape, 0.5) if high == low else np.nan_to_num((places - low) / (high - low), nan=0.5)
+        ranks = pd.Categorical(values.astype(str)).codes.astype(float)
+    low, high = np.nanmin(ranks), np.nanmax(ranks)
+    return np.full(ranks.shape, 0.5) if high == low else np.nan_to_num((ranks - low) / (high - low), nan=0.5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,24 +169,24 @@ class Explanation:
 def explain_rows(analysis: Analysis, X: pd.DataFrame, y: np.ndarray) -> Explanation:
     """Explain rows in the form of `Analysis.X`, which need not be rows of the fit."""
     options = analysis.unit_options
-    here, everywhere = rank(analysis.model, X, KL(), **options), rank(analysis.model, measure=KL(), **options)
+    local, overall = rank(analysis.model, X, KL(), **options), rank(analysis.model, measure=KL(), **options)
     prediction = analysis.model.predict(X)
     attribution = None
     with suppress(MissingCapability):  # the model has no closed form for it
         found = explain(analysis.model, X, **options)
-        places = {name: place for place, name in enumerate(found.names)}
-        kept = np.array([places.get(name, -1) for name in here.names])
-        # An attribution may leave out unused columns. They contribute nothing: they get the last column, of zeros.
-        nothing = np.zeros((len(X), 1))
-        values, sd, points = (np.hstack([each, nothing])[:, kept] for each in (found.values, found.sd, found.points))
-        attribution = replace(found, names=here.names, values=values, sd=sd, points=points)
+        columns = {name: j for j, name in enumerate(found.names)}
+        kept = np.array([columns.get(name, -1) for name in local.names])
+        # An attribution may leave out unused columns. They contribute nothing, and get an additional column of zeros.
+        zeros = np.zeros((len(X), 1))
+        values, sd, points = (np.hstack([each, zeros])[:, kept] for each in (found.values, found.sd, found.points))
+        attribution = replace(found, names=local.names, values=values, sd=sd, points=points)
     return Explanation(
-        names=here.names,
-        scores=here.scores,
-        average=everywhere.scores,
-        used=np.ones(len(here.names), dtype=bool) if here.used is None else here.used,
-        moves_mean=here.shares.get("mean"),
-        moves_variance=here.shares.get("variance"),
+        names=local.names,
+        scores=local.scores,
+        average=overall.scores,
+        used=np.ones(len(local.names), dtype=bool) if local.used is None else local.used,
+        moves_mean=local.shares.get("mean"),
+        moves_variance=local.shares.get("variance"),
         prediction=prediction.mean,
         sd=np.sqrt(prediction.var),
         observed=np.asarray(y),

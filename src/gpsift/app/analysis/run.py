@@ -1,4 +1,4 @@
-"""From a table to an answer: read and clean it, fit a model, rank, search submodels, rank samples of the rows.
+"""Analyse a table: read and clean it, fit a model, rank, search submodels, rank samples of the rows.
 
 `analyse` does all of this, `plan_analysis` only what comes before the first fit, and `discover_columns` tests every
 column instead.
@@ -68,7 +68,7 @@ def analyse(
     ----------
     data : data frame, path or ModelTable
         The table, or a file of it in any usual format, or a table that is clean already. The table is cleaned as a
-        careful analyst would, and the cautions list every step; ``Reading(strict=True)`` raises an error instead.
+        careful analyst would do it, and the cautions list every step; ``Reading(strict=True)`` raises an error instead.
     target : str or int, optional
         The column to explain; a `ModelTable` has it.
     measure : Measure, Order or str, optional
@@ -122,7 +122,7 @@ def analyse(
     model = GP(likelihood=likelihood or default_likelihood(table), hyper=hyper)
     ranks_only = not (selection or samples)
     table, model = limit_cost(table, model, reading, seed=seed, ranks_only=ranks_only, notes=notes)
-    work.folder()  # a checkpoint that is no folder is refused
+    work.folder()  # raises an error if the checkpoint is no folder
     has_own_bar = model.hyper.samples
     with fit_progress(False if has_own_bar else work.progress):
         fitted = model.fit(table.X, table.y)
@@ -175,7 +175,7 @@ def default_likelihood(table: ModelTable) -> str:
 def limit_cost(
     table: ModelTable, model: GP, reading: Reading, *, seed: int, ranks_only: bool, notes: list[Finding]
 ) -> tuple[ModelTable, GP]:
-    """Limit the rows, and choose sparse inference, so that the work takes minutes at most; note if rows were drawn."""
+    """Draw rows if there are many, with a note, and choose sparse inference, so that the work takes minutes at most."""
     is_gaussian = model.likelihood == "gaussian"
     may_be_sparse = ranks_only and is_gaussian and not model.hyper.samples
     if not ranks_only:
@@ -210,25 +210,25 @@ class _FittedTable:
         return len(self.table.columns) > MANY_COLUMNS and not self.model.hyper.switches
 
     def rank(self, notes: list[Finding]) -> tuple[dict[str, Ranking], FeatureOrder | None]:
-        """Rank by the leading measure and by the others that the model has.
+        """Rank by the leading measure, and by the others as far as the model has them.
 
-        Also return the order of the search, if the leading ranking is that order.
+        Also return the order of the search, if it is that of the leading ranking; otherwise None.
         """
         first = self.order.scoring or KL()
-        beside: list[Measure] = [ARD()]
+        others: list[Measure] = [ARD()]
         if len(self.fitted.used) <= MOST_COLUMNS_OF_VAR:
-            beside.insert(0, VAR())
+            others.insert(0, VAR())
         elif not isinstance(first, VAR):
             notes.append(Finding(FindingKind.VAR_LEFT_OUT, {"most": MOST_COLUMNS_OF_VAR}))
         units = self.features.units(self.fitted.inputs.names)
-        others = [each for each in beside if type(each) is not type(first)]
-        turns = track([first, *others], 1 + len(others))
+        others = [each for each in others if type(each) is not type(first)]
+        measures = track([first, *others], 1 + len(others))
         with collect_warnings() as caught:
-            leading = rank_units(self.fitted, units, next(turns), seed=self.seed)
+            leading = rank_units(self.fitted, units, next(measures), seed=self.seed)
         for message in messages(caught):
             warn(message)
         found = {type(first).__name__: leading}
-        for each in turns:
+        for each in measures:
             with suppress(MissingCapability):
                 found[type(each).__name__] = rank_units(self.fitted, units, each)
         if type(self.order) is not Ranked:
@@ -251,7 +251,7 @@ class _FittedTable:
         data = Data.read(self.table.X, self.table.y, {})
         cv = Folds(selection.cv, seed=self.seed) if isinstance(selection.cv, Integral) else selection.cv
         plan = make_plan(data, self.order, sizes=largest, cv=cv, model=self.model, reference=self.fitted, units=units)
-        work = checkpoint_in(self.work, "submodels.sqlite")
+        work = set_checkpoint(self.work, "submodels.sqlite")
         return run_plan(replace(plan, known_order=known), work, selection.rule), None
 
     def rank_samples(self, samples: int) -> Stability:
@@ -266,19 +266,19 @@ class _FittedTable:
             model=self.model,
             features=self.features,
             seed=self.seed,
-            work=checkpoint_in(self.work, "samples.sqlite"),
+            work=set_checkpoint(self.work, "samples.sqlite"),
         )
 
 
-def checkpoint_in(work: Work, name: str) -> Work:
-    """Return the work with a checkpoint of its own, in the folder of its checkpoints."""
+def set_checkpoint(work: Work, name: str) -> Work:
+    """Return the work with a checkpoint file of this name, in the folder that the user chose for checkpoints."""
     folder = work.folder()
     return work if folder is None else replace(work, checkpoint=folder / name)
 
 
 @dataclass(frozen=True, eq=False)
 class AnalysisPlan:
-    """The plan of an analysis: the rows and columns that it would use, and the cleaning that the table needs."""
+    """The plan of an analysis: the rows and columns that it would use, and the steps of cleaning the table."""
 
     source: str
     target: str
@@ -358,7 +358,7 @@ def discover_columns(
         repeats=repeats,
         features=Features(table.groups, table.categories),
         seed=seed,
-        work=checkpoint_in(work, "discoveries.sqlite"),
+        work=set_checkpoint(work, "discoveries.sqlite"),
     )
     return ColumnTest(
         source=source_name(data),

@@ -1,6 +1,6 @@
-"""A saved model ranked again, at the rows that it was fitted on or at the rows of another table.
+"""Rank a saved model, at the rows that it was fitted to or at the rows of another table.
 
-`table_to_inputs` brings a table into the form of the model; `user_columns` says which features code one column.
+`table_to_inputs` makes the inputs of the model from a table; `user_columns` says which features code one column.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class SavedModelRanking(ShownRankings):
         return max(1, min(MOST_FIRST, len(self.leading.names) // 2))
 
 
-def rank_saved(
+def rank_model(
     model: Reference | Ensemble,
     table: RawTable | None,
     measure: Measure,
@@ -100,14 +100,14 @@ def user_columns(model: Reference | Ensemble) -> Features:
 
 
 def table_to_inputs(table: RawTable, model: Reference | Ensemble) -> CleanedRows:
-    """Turn a table into the features of a model, by its recipe if its file has one."""
+    """Turn a table into the features of a model, by the recipe of the model if its file has one."""
     recipe, names = model.inputs.recipe, model.inputs.names
-    rows = _without_recipe(table.frame, names) if recipe is None else apply_recipe(table.frame, names, recipe)
+    rows = _encode_without_recipe(table.frame, names) if recipe is None else apply_recipe(table.frame, names, recipe)
     return CleanedRows(rows.X, (*table.steps, *rows.steps))
 
 
-def _without_recipe(frame: pd.DataFrame, features: tuple[str, ...]) -> CleanedRows:
-    """Take numbers as they are, and make indicators such as "colour=red" from a column of texts."""
+def _encode_without_recipe(frame: pd.DataFrame, features: tuple[str, ...]) -> CleanedRows:
+    """Copy columns of numbers, and make indicators such as "colour=red" from columns of texts."""
     columns: dict[str, Any] = {}
     used = []
     for feature in features:

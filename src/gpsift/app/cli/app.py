@@ -1,4 +1,4 @@
-"""The command ``gpsift``: its commands, each loaded when it is called, and how signals end it."""
+"""Run the command ``gpsift``: load each of its commands when it is called, and end it by signals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 from gpsift.app.cli.terminal import replace_missing_signs, silence_matplotlib
 from gpsift.version import __version__
 
-# Command -> the file that has it as a function of that name; in the order in which help lists them.
+# The file that has the function of each command, in the order in which help lists the commands.
 COMMANDS = {
     "rank": "rank",
     "select": "rank",
@@ -31,7 +31,7 @@ COMMANDS = {
 
 
 class Commands(Mapping[str, Any]):
-    """The commands by name, each loaded when it is called, so that it does not wait for imports of the others."""
+    """A mapping of commands by name, which imports the file of a command only when that command is called."""
 
     def __getitem__(self, name: str) -> Any:
         file_name = COMMANDS[name]
@@ -40,9 +40,9 @@ class Commands(Mapping[str, Any]):
         except KeyboardInterrupt as interrupt:
             typer.echo("gpsift: interrupted.", err=True)
             sys.exit(exit_code(interrupt))
-        alone = typer.Typer(add_completion=False)
-        alone.command()(getattr(file, name))
-        return typer.main.get_command(alone)
+        single = typer.Typer(add_completion=False)
+        single.command()(getattr(file, name))
+        return typer.main.get_command(single)
 
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)
@@ -51,19 +51,19 @@ class Commands(Mapping[str, Any]):
         return len(COMMANDS)
 
 
-class OnDemand(TyperGroup):
+class LazyGroup(TyperGroup):
     """A group whose commands are loaded when they are called."""
 
     def __init__(self, **options: Any):
         super().__init__(**options)
-        self.commands = Commands()  # type: ignore[assignment]  # no command is added to it
+        self.commands = Commands()  # type: ignore[assignment]  # a mapping that cannot be changed
 
 
-app = typer.Typer(cls=OnDemand, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+app = typer.Typer(cls=LazyGroup, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_given: bool) -> None:
+    if is_given:
         typer.echo(f"gpsift {__version__}")
         raise typer.Exit
 
@@ -88,13 +88,13 @@ def main() -> None:
     app()
 
 
-# Exit codes that a shell has for programs that Ctrl-C or SIGTERM has ended.
+# Exit codes that a shell reports for programs ended by Ctrl-C or SIGTERM.
 INTERRUPTED = 130
 TERMINATED = 143
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM, treated like Ctrl-C: otherwise processes that work for this one would go on."""
+    """SIGTERM as an exception like that of Ctrl-C: otherwise worker processes would not end."""
 
 
 def handle_sigterm() -> None:

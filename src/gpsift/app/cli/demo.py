@@ -53,7 +53,7 @@ def demo(
             typer.echo(f"The picture is in {out}.", err=True)
 
 
-# Values are the names in lower case. The modes of the priors are at 5 standard deviations of an input, and below 1.
+# Values are the names in lower case. The modes of the two priors are at 5 standard deviations of an input, and below 1.
 LengthscalePrior = StrEnum("LengthscalePrior", "LONG SHORT")
 Experiment = StrEnum("Experiment", "TOY DELTA POINTWISE COST CONCRETE HOUSING AUTOMOBILE CRIME PIMA VARIABILITY ALL")
 

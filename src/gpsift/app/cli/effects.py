@@ -23,7 +23,7 @@ from gpsift.app.analysis.parts import add_effects
 from gpsift.app.analysis.rows import explain_rows
 from gpsift.app.analysis.saved_model import table_to_inputs, user_columns
 from gpsift.app.cli import options as o
-from gpsift.app.cli.json_answer import effects_as_json, local_as_json, saved_effects_as_json
+from gpsift.app.cli.json_answer import effects_as_json, explanation_as_json, saved_effects_as_json
 from gpsift.app.cli.outputs import (
     check_writable,
     print_answer,
@@ -36,7 +36,7 @@ from gpsift.app.cli.outputs import (
     write_outputs,
 )
 from gpsift.app.cli.saved import load_model
-from gpsift.app.cli.terminal_answer import print_cautions, show_effects, show_interactions, show_local, show_model
+from gpsift.app.cli.terminal_answer import print_cautions, show_effects, show_explanation, show_interactions, show_model
 from gpsift.app.tables.conditions import select_rows
 from gpsift.app.tables.encode import ModelTable
 from gpsift.app.tables.read import read_table
@@ -47,7 +47,7 @@ from gpsift.decomposition.sobol import variance_shares
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Options that go with a saved model; the others are about reading a table and fitting.
+# Options that may be combined with a saved model; the others are about reading a table and fitting.
 WITH_A_MODEL = ("file", "model", "plot", "seed", "json", "quiet")
 
 
@@ -95,8 +95,8 @@ def effects(
         assert found.effects is not None
         return found.effects.plot()
 
-    question = Question(lambda *model, **options: ColumnEffects(effects=effects_of(*model, **options)), show, draw)
-    question.answer(context, file, target, reading, fit, files, run)
+    command = EffectsCommand(lambda *model, **options: ColumnEffects(effects=effects_of(*model, **options)), show, draw)
+    command.execute(context, file, target, reading, fit, files, run)
 
 
 @o.flatten
@@ -130,18 +130,18 @@ def interactions(
         assert found.interactions is not None
         return pairs_with_surface(found.interactions)
 
-    Question(compute, show, draw).answer(context, file, target, reading, fit, files, run)
+    EffectsCommand(compute, show, draw).execute(context, file, target, reading, fit, files, run)
 
 
 @dataclass(frozen=True)
-class Question:
-    """A question to a model: how to compute the answer, how to print it, and how to draw it."""
+class EffectsCommand:
+    """A command about effects of a model: the functions that compute, print and draw them."""
 
     compute: Callable[..., ColumnEffects]
     show: Callable[[ColumnEffects, str, Console], None]
     draw: Callable[[ColumnEffects], Figure]
 
-    def answer(
+    def execute(
         self,
         context: typer.Context,
         file: str | None,
@@ -151,12 +151,12 @@ class Question:
         files: EffectsFiles,
         run: o.RunOptions,
     ) -> None:
-        """Compute, draw, write page and model, and print: of a saved model, or of one fitted to a table."""
+        """Compute effects of a saved model, or of one fitted to a table; draw and print them, and write the files."""
         check_writable(html=files.html, plot=files.plot, save=files.save)
         if files.model is not None:
             refuse_beside_model(context, WITH_A_MODEL)
             with print_errors(), print_warnings(run.quiet):
-                self._answer_model(files.model, file, files.plot, run)
+                self._run_on_model(files.model, file, files.plot, run)
             return
         if file is None or target is None:
             raise typer.BadParameter(o.NO_TABLE)
@@ -164,9 +164,9 @@ class Question:
             show_plan(file, target, reading.make(fit.rows), fit.likelihood, run, ranks_only=True)
             return
         with print_errors(), print_warnings(run.quiet):
-            self._answer_table(run_analysis(file, target, reading, fit, run), files, run)
+            self._run_on_table(run_analysis(file, target, reading, fit, run), files, run)
 
-    def _answer_table(self, analysis: Analysis, files: EffectsFiles, run: o.RunOptions) -> None:
+    def _run_on_table(self, analysis: Analysis, files: EffectsFiles, run: o.RunOptions) -> None:
         with progress_bar("curves and pairs", run.work.progress):
             found = self.compute(analysis.model_with_recipe, seed=analysis.seed, **analysis.unit_options)
         save_figure(lambda: self.draw(found), files.plot, bbox_inches="tight")
@@ -181,10 +181,10 @@ class Question:
         to_json = partial(effects_as_json, found=found)
         write_outputs(analysis, run, html=files.html, save=files.save, show=show, to_json=to_json)
 
-    def _answer_model(self, file: Path, table: str | None, plot: Path | None, run: o.RunOptions) -> None:
+    def _run_on_model(self, file: Path, table: str | None, plot: Path | None, run: o.RunOptions) -> None:
         model = load_model(file)
-        new = None if table is None else table_to_inputs(read_table(table), model)
-        X, cautions = (None, []) if new is None else (new.X, [step.finding for step in new.steps])
+        rows = None if table is None else table_to_inputs(read_table(table), model)
+        X, cautions = (None, []) if rows is None else (rows.X, [step.finding for step in rows.steps])
         columns = user_columns(model)
         found = self.compute(model, X, seed=run.seed, groups=columns.groups, categorical=columns.categorical)
         save_figure(lambda: self.draw(found), plot, bbox_inches="tight")
@@ -220,30 +220,30 @@ def explain(
     with print_errors(), print_warnings(run.quiet):
         read = choices.load(file, target)
         table = choices.clean(read, target).table
-        places = _find_rows(table, read.frame, row, where)
+        positions = _find_rows(table, read.frame, row, where)
         analysis = run_analysis(table, None, reading, fit, run)
-        local = explain_rows(analysis, table.X.iloc[places], table.y[places])
-        what = f"row {row}" if row is not None else f"{len(places)} rows where {where}"
+        explanation = explain_rows(analysis, table.X.iloc[positions], table.y[positions])
+        what = f"row {row}" if row is not None else f"{len(positions)} rows where {where}"
         print_answer(
-            local,
-            lambda local: local_as_json(analysis, local, what),
-            lambda local, console: show_local(analysis, local, what, table.rows.iloc[places], console),
+            explanation,
+            lambda found: explanation_as_json(analysis, found, what),
+            lambda found, console: show_explanation(analysis, found, what, table.rows.iloc[positions], console),
             run,
         )
 
 
 def _find_rows(table: ModelTable, frame: pd.DataFrame, row: int | None, where: str | None) -> np.ndarray:
-    """Find rows of the prepared table, whose index counts the rows of the file; conditions may name all its columns."""
+    """Find rows of the cleaned table by their number in the file, or by a condition on any columns of the file."""
     n_read = len(frame)
     if where is not None:
-        places = np.flatnonzero(select_rows(frame.loc[table.rows.index].assign(**table.rows), where))
-        if places.size == 0:
+        positions = np.flatnonzero(select_rows(frame.loc[table.rows.index].assign(**table.rows), where))
+        if positions.size == 0:
             raise ValueError(f"No row satisfies {where!r}.")
-        return places
+        return positions
     assert row is not None
     if row > n_read:
         raise ValueError(f"There is no row {row}; the table has {n_read}.")
-    places = np.flatnonzero(table.rows.index == row)
-    if places.size == 0:
+    positions = np.flatnonzero(table.rows.index == row)
+    if positions.size == 0:
         raise ValueError(f"Row {row} has missing values and was left out; see --missing and --dry-run.")
-    return places
+    return positions

@@ -1,4 +1,4 @@
-"""Answers as JSON. The names in it are stable; new ones may be added under the same schema number."""
+"""Write answers as JSON. Its keys are stable; new ones may be added under the same schema number."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def saved_ranking_as_json(answer: SavedModelRanking) -> str:
     return _dump(record)
 
 
-def local_as_json(analysis: Analysis, local: Explanation, what: str) -> str:
-    """Return the attribution of the predictions of some rows as JSON."""
+def explanation_as_json(analysis: Analysis, local: Explanation, what: str) -> str:
+    """Return the explanation of some rows as JSON."""
     columns: dict[str, Any] = {
         "column": local.names,
         "score": local.scores,
@@ -125,7 +125,7 @@ def saved_effects_as_json(found: ColumnEffects, source: str, table: str | None, 
     return _dump({**head, **_effects(found), **_cautions(cautions), "versions": versions()})
 
 
-def discovered_as_json(answer: ColumnTest) -> str:
+def discoveries_as_json(answer: ColumnTest) -> str:
     """Return a test of columns at a rate as JSON."""
     return _dump({**_head(answer), **_tested(answer.found), **_cautions(answer.cautions)})
 
@@ -199,7 +199,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 
 def _cautions(cautions: Sequence[Finding]) -> dict[str, Any]:
-    """Return the findings, and by themselves those about the table."""
+    """Return all findings, and also the steps of cleaning the table by themselves."""
     return {"preparation": _preparation(cautions), "cautions": [_finding(finding) for finding in cautions]}
 
 
@@ -250,16 +250,16 @@ def _path(path: Path) -> dict[str, Any]:
 
 
 def _dump(record: dict[str, Any]) -> str:
-    # ASCII, so that it is the same in every terminal and pipe.
-    return json.dumps(_plain(record), ensure_ascii=True, indent=2, allow_nan=False)
+    # ASCII can be printed in every encoding of a terminal or pipe.
+    return json.dumps(_to_json_types(record), ensure_ascii=True, indent=2, allow_nan=False)
 
 
-def _plain(value: Any) -> Any:
-    """Convert numbers and lists to those that JSON has; a number that is not finite becomes null."""
+def _to_json_types(value: Any) -> Any:
+    """Convert NumPy numbers and arrays to types of JSON; a number that is not finite becomes null."""
     if isinstance(value, dict):
-        return {str(name): _plain(inner) for name, inner in value.items()}
+        return {str(name): _to_json_types(inner) for name, inner in value.items()}
     if isinstance(value, np.ndarray | list | tuple):
-        return [_plain(inner) for inner in value]
+        return [_to_json_types(inner) for inner in value]
     if isinstance(value, float | np.floating):
         return float(value) if np.isfinite(value) else None
     if isinstance(value, np.integer):

@@ -1,6 +1,6 @@
-"""Options that several commands share, and the advice about options that goes with findings.
+"""Define options that several commands share, and the advice about options for findings.
 
-Options that always come together are a dataclass, such as `ReadingOptions`. `flatten` gives its fields to a command.
+Options that are always used together are a dataclass, such as `ReadingOptions`. `flatten` makes options of its fields.
 """
 
 from __future__ import annotations
@@ -112,11 +112,11 @@ def flatten(command: Callable[..., None]) -> Callable[..., None]:
             )
 
     @wraps(command)
-    def run(**given: Any) -> None:
+    def run(**flat: Any) -> None:
         made = {
-            name: group(**{each.name: given.pop(each.name) for each in fields(group)}) for name, group in groups.items()
+            name: group(**{each.name: flat.pop(each.name) for each in fields(group)}) for name, group in groups.items()
         }
-        command(**given, **made)
+        command(**flat, **made)
 
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -156,7 +156,7 @@ class ReadingOptions:
     ] = None
 
     def make(self, rows: int | None) -> Reading:
-        """Return the same options for `analyse`, with at most so many rows."""
+        """Return the options in the form that `analyse` takes, with at most `rows` rows."""
         return Reading(self.drop, self.categorical, self.task.value, self.missing.value, rows, self.strict, self.table)
 
 
@@ -180,7 +180,7 @@ class MeasureOptions:
     ] = None
 
     def make(self) -> Measure:
-        """Return the measure of that name, with the conditional distribution that was chosen."""
+        """Return the chosen measure, with the chosen conditional distribution."""
         if self.conditional is None:
             return get_measure(self.measure.value)
         if self.measure is not MeasureName.VAR:
@@ -229,7 +229,7 @@ class FitOptions:
     rows: Rows = None
 
     def make_hyper(self, run: RunOptions | JobOptions) -> Hyper:
-        """Make the search for hyperparameters; the sampler shows its progress where standard error is a terminal."""
+        """Make the search for hyperparameters; the sampler shows its progress if standard error is a terminal."""
         if self.hyper is HyperChoice.NUTS:
             from gpsift.gp.hyperparameters.nuts import NUTS  # the sampler loads when it is chosen
 
@@ -276,7 +276,7 @@ NO_TABLE = "a table and its --target are needed, or a saved --model"
 
 
 def progress_option(quiet: bool) -> bool | None:
-    """Return whether bars are shown: False if quiet, otherwise None, which means where standard error is a terminal."""
+    """Return whether bars are shown: False if quiet; otherwise None, which shows them on a terminal."""
     return False if quiet else None
 
 

@@ -1,4 +1,4 @@
-"""Outputs of the commands: errors as one line with an exit code, warnings, the answer, its figure, page and model."""
+"""Print answers, warnings and errors, write figure, page and model, and end commands with their exit codes."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from gpsift.app.cli.terminal import MOST_ROWS_SHOWN, Output, new_table
 from gpsift.app.cli.terminal_answer import print_cautions, print_data
 from gpsift.app.tables.steps import Choice, TableError
 
-# 2 is a wrong call, by convention of typer.
+# Exit codes. typer itself ends a wrong call with 2.
 BAD_INPUT = 1
 NO_ANSWER = 3
-CLOSED_PIPE = 141  # the exit code that a shell has for a program that a closed pipe has ended
+CLOSED_PIPE = 141  # the exit code that a shell reports for a program ended by a closed pipe
 NOTHING_LEFT = "No half-written file is left."
 FITS_KEPT = "Finished fits are kept; the same command goes on from there."
 
@@ -50,13 +50,13 @@ def print_errors(when_interrupted: str = NOTHING_LEFT) -> Iterator[None]:
         typer.echo(f"gpsift: interrupted. {when_interrupted}", err=True)
         raise typer.Exit(exit_code(interrupt)) from None
     except BrokenPipeError:
-        # Python flushes once more at its end, and would raise again there.
+        # Python flushes standard output once more when it exits, and would raise this error again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(CLOSED_PIPE) from None
     except MemoryError:
         message = "there is not enough memory for this many rows; --rows takes fewer."
     except TableError as error:
-        message = error.render(_as_option)
+        message = error.render(_format_option)
     except (ValueError, TypeError, OSError, ImportError, ArithmeticError) as error:
         message = str(error)
     else:
@@ -66,11 +66,11 @@ def print_errors(when_interrupted: str = NOTHING_LEFT) -> Iterator[None]:
 
 
 def interruption_note(checkpoint: Path | str | os.PathLike[str] | None) -> str:
-    """Say what an interruption leaves behind."""
+    """Return what is kept after an interruption, in words."""
     return NOTHING_LEFT if checkpoint is None else FITS_KEPT
 
 
-def _as_option(choice: Choice) -> str:
+def _format_option(choice: Choice) -> str:
     """Write a choice as it is typed, the name of a column in quotes."""
     if choice.option == "most_rows":
         return f"--rows {choice.value}"
@@ -113,7 +113,7 @@ def print_warnings(quiet: bool) -> Iterator[None]:
     with collect_warnings() as caught:
         try:
             yield
-        except typer.Exit:  # an answer too, with a code
+        except typer.Exit:  # raised also after an answer, for its exit code
             _print_messages(caught, quiet)
             raise
     _print_messages(caught, quiet)
@@ -152,15 +152,15 @@ def run_analysis(
 def add_parts(analysis: Analysis, parts: PartOptions, work: Work, *, full: bool) -> Analysis:
     """Add intervals to an analysis and, for a full answer (a page or JSON), a test and effects.
 
-    Each is added if it was asked for, and by default if it is quick.
+    Each part is added if its option asks for it, or by default if it is quick.
     """
-    plain = Work(progress=work.progress)
-    analysis = add_intervals(analysis, parts.intervals, plain)
+    serial = Work(progress=work.progress)
+    analysis = add_intervals(analysis, parts.intervals, serial)
     if not full:
         return analysis
     from gpsift.app.analysis.parts import add_effects, add_test
 
-    return add_effects(add_test(analysis, parts.test, work), parts.effects, plain)
+    return add_effects(add_test(analysis, parts.test, work), parts.effects, serial)
 
 
 def command_line() -> str:
@@ -228,7 +228,7 @@ def show_plan(
     *,
     ranks_only: bool = False,
 ) -> None:
-    """Print what would be done with a table, without a fit."""
+    """Print how a table would be read and cleaned, without a fit."""
     with print_errors():
         plan = plan_analysis(file, target, reading, likelihood=likelihood, seed=run.seed, ranks_only=ranks_only)
         print_answer(plan, plan_as_json, _show_plan, run)

@@ -12,7 +12,7 @@ import typer
 from gpsift.app.analysis import Reading, Selection
 from gpsift.app.analysis.run import discover_columns
 from gpsift.app.cli import options as o
-from gpsift.app.cli.json_answer import discovered_as_json
+from gpsift.app.cli.json_answer import discoveries_as_json
 from gpsift.app.cli.outputs import (
     add_parts,
     check_writable,
@@ -28,10 +28,10 @@ from gpsift.app.cli.outputs import (
     show_plan,
     write_outputs,
 )
-from gpsift.app.cli.terminal_answer import show_discovered, show_ranking, show_stability
+from gpsift.app.cli.terminal_answer import show_discoveries, show_ranking, show_stability
 from gpsift.selection.conditional_test.folds import InOrder
 
-# Options that go with a saved model; the others are about reading a table and fitting.
+# Options that may be combined with a saved model; the others are about reading a table and fitting.
 WITH_A_MODEL = ("file", "model", "measure", "conditional", "intervals", "html", "seed", "json", "quiet")
 
 
@@ -58,10 +58,10 @@ def rank(
     check_writable(html=html, save=save)
     if model is not None:
         refuse_beside_model(context, WITH_A_MODEL)
-        from gpsift.app.cli.saved import rank_saved
+        from gpsift.app.cli.saved import print_saved_ranking
 
         with print_errors(), print_warnings(run.quiet):
-            rank_saved(model, file, measure, run, html=html, intervals=bool(parts.intervals))
+            print_saved_ranking(model, file, measure, run, html=html, intervals=bool(parts.intervals))
         return
     if file is None or target is None:
         raise typer.BadParameter(o.NO_TABLE)
@@ -74,12 +74,12 @@ def rank(
         write_outputs(analysis, run, html=html, save=save, show=show_ranking)
 
 
-# Options that do not go with a test at a rate.
-FOR_SUBMODELS = ("measure", "conditional", "intervals", "effects", "test", "rule", "folds", "samples", "hyper", "save")
+# Options that may not be combined with --rate.
+NOT_WITH_RATE = ("measure", "conditional", "intervals", "effects", "test", "rule", "folds", "samples", "hyper", "save")
 
 
 class RuleChoice(StrEnum):
-    """Rules by which a model is large enough."""
+    """Rules that decide which size is enough."""
 
     ONE_SE = "one-se"
     NEGLIGIBLE = "negligible"
@@ -130,7 +130,7 @@ def select(
         show_plan(file, target, reading.make(fit.rows), fit.likelihood, run)
         return
     if rate is not None:
-        refuse_typed(context, FOR_SUBMODELS, "it", "--rate")
+        refuse_typed(context, NOT_WITH_RATE, "it", "--rate")
         run_test(file, target, reading.make(fit.rows), fit.likelihood, run, html=html, rate=rate)
         return
     with print_errors(interruption_note(run.checkpoint)), print_warnings(run.quiet):
@@ -240,8 +240,8 @@ def run_test(
         if any_dependence:
             answer = replace(answer, found=answer.found.under_any_dependence())
         if html is not None:
-            from gpsift.app.html.answer_pages import write_discovered
+            from gpsift.app.html.answer_pages import write_discoveries
 
-            write_discovered(answer, html)
+            write_discoveries(answer, html)
         save_figure(answer.found.plot, plot, bbox_inches="tight")
-        print_answer(answer, discovered_as_json, show_discovered, run, html=html)
+        print_answer(answer, discoveries_as_json, show_discoveries, run, html=html)

@@ -1,4 +1,4 @@
-"""Commands on saved models and answers: ``gpsift compare``, ``gpsift power`` and ``gpsift rank --model``."""
+"""Commands about saved models and answers: ``gpsift compare``, ``gpsift power`` and ``gpsift rank --model``."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from gpsift.selection import power_analysis
 ZIP_MAGIC = b"PK"
 
 
-def rank_saved(
+def print_saved_ranking(
     model: Path, file: str | None, measure: Measure, run: o.RunOptions, *, html: Path | None, intervals: bool
 ) -> None:
     """Print the ranking of a saved model, at the rows of a table or at those that it was fitted on."""
     table = None if file is None else read_table(file)
     names = (str(model), file)
-    answer = saved_model.rank_saved(load_model(model), table, measure, names=names, intervals=intervals, seed=run.seed)
+    answer = saved_model.rank_model(load_model(model), table, measure, names=names, intervals=intervals, seed=run.seed)
     if html is not None:
         from gpsift.app.html.answer_pages import write_saved_ranking
 
@@ -96,9 +96,9 @@ def compare(
             check_saved(file)
         answer = comparison.compare(first, second, measure, intervals=intervals, seed=run.seed)
         if html is not None:
-            from gpsift.app.html.answer_pages import write_compared
+            from gpsift.app.html.answer_pages import write_comparison
 
-            write_compared(answer, html, command=command_line(), seed=run.seed)
+            write_comparison(answer, html, command=command_line(), seed=run.seed)
         save_figure(answer.plot, plot, bbox_inches="tight")
         print_answer(answer, comparison_as_json, show_comparison, run, html=html)
 

@@ -1,4 +1,4 @@
-"""The console: signs that a terminal may lack, pipes that may be closed, tables that must fit its width."""
+"""Print to a console: replace signs that it lacks, notice closed pipes, and fit tables to its width."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from rich.text import Text
 PLAIN_SIGNS = {"█": "#", "√": "sqrt ", "±": "+-", "…": "...", "−": "-", "–": "-", "’": "'"}
 
 # Lines may not end at the spaces of "10 %" and of "3.1 ± 0.4".
-CLOSE = re.compile(r"(?<=\d) (?=[%±])|(?<=±) (?=\d)")
-# This character replaces them while lines are made; rich would break lines at a no-break space.
-HELD = "\ue000"
+BREAKABLE_SPACES = re.compile(r"(?<=\d) (?=[%±])|(?<=±) (?=\d)")
+# This private character replaces these spaces while rich breaks lines: rich breaks them at no-break spaces too.
+NO_BREAK = "\ue000"
 
 # Longer tables are cut off.
 MOST_ROWS_SHOWN = 40
@@ -34,11 +34,11 @@ class Output(Console):
         raise BrokenPipeError
 
     def render_str(self, text: str, **options: Any) -> Text:
-        return super().render_str(CLOSE.sub(HELD, text), **options)
+        return super().render_str(BREAKABLE_SPACES.sub(NO_BREAK, text), **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
-            yield segment._replace(text=segment.text.replace(HELD, " "))
+            yield segment._replace(text=segment.text.replace(NO_BREAK, " "))
 
 
 def replace_missing_signs() -> None:
@@ -58,8 +58,8 @@ def plain_sign(error: UnicodeError) -> tuple[str, int]:
     """Replace signs that an encoding lacks by similar ones, or by question marks."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    lacking = error.object[error.start : error.end]
-    return "".join(PLAIN_SIGNS.get(sign, "?") for sign in lacking), error.end
+    missing = error.object[error.start : error.end]
+    return "".join(PLAIN_SIGNS.get(sign, "?") for sign in missing), error.end
 
 
 def new_table(headings: Iterable[str], texts: Sequence[str] = ("column",)) -> Table:

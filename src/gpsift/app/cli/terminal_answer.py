@@ -1,4 +1,4 @@
-"""Answers as sentences and tables in the terminal; a table drops columns until it fits the width."""
+"""Print answers as sentences and tables; a table drops columns until it fits the width of the terminal."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ BAR_WIDTH = 8
 MOST_ODDITIES = 10
 INTERVAL = f"{percent(LEVEL)} interval"
 # Parts of the table of rankings in the order in which they are dropped.
-LEAST_NEEDED = ("bar", "shares", "effects", "others", "interval")
+DROPPED_FIRST = ("bar", "shares", "effects", "others", "interval")
 
-# A column of a table: its heading, and a function from the number of a feature to the cell.
-Cells = tuple[str, Callable[[int], str]]
+# A column of a table: its heading, and a function that returns the cell for the index of a feature.
+TableColumn = tuple[str, Callable[[int], str]]
 
 
 def show_saved_ranking(answer: SavedModelRanking, console: Console) -> None:
-    """Print the ranking of a saved model, and what was done with the table of its rows."""
+    """Print the ranking of a saved model, and the steps of cleaning the table of its rows."""
     where = "" if answer.table is None else f" of {answer.table}"
     console.print(f"{escape(answer.model)}, {answer.n_rows} rows{escape(where)}.")
     _show_rankings(answer.shown_rankings, console, answer.leading.hidden_note)
@@ -51,7 +51,7 @@ def show_saved_ranking(answer: SavedModelRanking, console: Console) -> None:
 
 
 def show_ranking(analysis: Analysis, console: Console) -> None:
-    """Print the columns in their order, one measure beside the other, and how many are enough, if that was searched."""
+    """Print the columns in their order with all measures and, if submodels were searched, how many are enough."""
     show_model(analysis, console)
     _show_rankings(analysis.shown_rankings, console, analysis.leading.hidden_note)
     odd = [finding for finding in analysis.odd_columns if finding.kind is not FindingKind.CAME_CLOSE]
@@ -78,7 +78,7 @@ def show_stability(analysis: Analysis, console: Console) -> None:
     print_cautions(analysis.cautions, console)
 
 
-def show_discovered(answer: ColumnTest, console: Console) -> None:
+def show_discoveries(answer: ColumnTest, console: Console) -> None:
     """Print which columns matter at a rate, and how sure that is of each."""
     found = answer.found
     print_data(answer, console)
@@ -191,7 +191,7 @@ def _show_rankings(rankings: Mapping[str, Ranking], console: Console, rest: Sequ
     """Print one table with as many parts as fit; `rest` is a line about columns that are not in it."""
     name, leading = next(iter(rankings.items()))
     parts = _optional_parts(rankings)
-    keeps = [set(parts).difference(LEAST_NEEDED[:n]) for n in range(len(LEAST_NEEDED) + 1)]
+    keeps = [set(parts).difference(DROPPED_FIRST[:n]) for n in range(len(DROPPED_FIRST) + 1)]
     beside = ([cells for part in parts if part in kept for cells in parts[part]] for kept in keeps)
     kept = keeps[print_first_that_fits(console, [_ranking_table(name, leading, each) for each in beside])]
     for line in rest:
@@ -210,38 +210,38 @@ def _show_rankings(rankings: Mapping[str, Ranking], console: Console, rest: Sequ
         )
 
 
-def _optional_parts(rankings: Mapping[str, Ranking]) -> dict[str, list[Cells]]:
-    """Return the columns that can stand beside the score of the leading measure, by part."""
+def _optional_parts(rankings: Mapping[str, Ranking]) -> dict[str, list[TableColumn]]:
+    """Return the columns that may follow the score of the leading measure, by part."""
     (_, leading), *others = rankings.items()
     largest = float(leading.scores.max()) or 1.0
-    parts: dict[str, list[Cells]] = {
+    parts: dict[str, list[TableColumn]] = {
         "bar": [("", lambda j: "█" * max(0, round(BAR_WIDTH * leading.scores[j] / largest)))],
         "shares": [(part, lambda j, share=share: percent(share[j])) for part, share in leading.shares.items()],  # type: ignore[misc]
     }
     if leading.draws is not None:
         low, high = leading.interval().T
         parts["interval"] = [(INTERVAL, lambda j: f"{low[j]:.3g} to {high[j]:.3g}")]
-    parts["effects"] = [_share(each, leading) for each in rankings.values() if each.effect_shares is not None]
-    parts["others"] = [_beside(label, ranking, leading) for label, ranking in others]
+    parts["effects"] = [_variance_share(each, leading) for each in rankings.values() if each.effect_shares is not None]
+    parts["others"] = [_other_scores(label, ranking, leading) for label, ranking in others]
     return parts
 
 
-def _share(ranking: Ranking, leading: Ranking) -> Cells:
+def _variance_share(ranking: Ranking, leading: Ranking) -> TableColumn:
     assert ranking.effect_shares is not None
     shares = dict(zip(ranking.names, ranking.effect_shares, strict=True))
     return SHARE, lambda j: percent(shares[leading.names[j]])
 
 
-def _beside(label: str, ranking: Ranking, leading: Ranking) -> Cells:
-    place = {name: j for j, name in enumerate(ranking.names)}
-    places = [place[name] for name in leading.names]
-    scores, ranks = ranking.scores[places], ranking.ranks[places]
+def _other_scores(label: str, ranking: Ranking, leading: Ranking) -> TableColumn:
+    index = {name: j for j, name in enumerate(ranking.names)}
+    same = [index[name] for name in leading.names]
+    scores, ranks = ranking.scores[same], ranking.ranks[same]
     if label == "VAR":
         return "√VAR", lambda j: f"{scores[j] ** 0.5:.3g}"
     return f"{label}, rank", lambda j: f"{scores[j]:.2g}, {ranks[j]}"
 
 
-def _ranking_table(name: str, leading: Ranking, beside: list[Cells]) -> Table:
+def _ranking_table(name: str, leading: Ranking, beside: list[TableColumn]) -> Table:
     table = new_table(["", "column", name])
     for heading, _ in beside:
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
@@ -299,8 +299,8 @@ def print_cautions(cautions: Iterable[Finding], console: Console) -> None:
         console.print(f"[yellow]{escape(title)}.[/yellow] {escape(text)}")
 
 
-# The headings of the table of effects, from all to the fewest.
-EFFECTS_KEPT = (
+# Choices of headings for the table of effects; the first one that fits the terminal is used.
+EFFECTS_HEADINGS = (
     ("column", "acts", "lowest", "highest", "range"),
     ("column", "acts", "lowest", "highest"),
     ("column", "acts", "range"),
@@ -309,7 +309,7 @@ EFFECTS_KEPT = (
 
 
 def show_effects(found: Effects, predicted: str, console: Console) -> None:
-    """Print how each column changes the prediction, the most relevant first; `predicted` names what is predicted."""
+    """Print how each column changes the prediction, the most relevant first; `predicted` names the prediction."""
     if not found.curves:
         console.print("No column that the model uses has a curve of its own, so there is nothing to draw.")
         return
@@ -318,7 +318,7 @@ def show_effects(found: Effects, predicted: str, console: Console) -> None:
         "others as they are:"
     )
     rows = [_curve_cells(curve) for curve in found.curves[:MOST_ROWS_SHOWN]]
-    kept = print_table(console, EFFECTS_KEPT, rows, texts=("column", "acts"))
+    kept = print_table(console, EFFECTS_HEADINGS, rows, texts=("column", "acts"))
     _print_rest(len(found), console)
     explained = "acts: up or down along the column, as far as that is clear."
     if "lowest" in kept:
@@ -335,7 +335,6 @@ def show_effects(found: Effects, predicted: str, console: Console) -> None:
 
 
 def _curve_cells(curve: Curve) -> dict[str, str]:
-    """Return the cells of a curve by their headings."""
     course = curve.course
     lowest, highest = (
         f"{curve.mean[place]:+z.3g} at {escape(shorten(curve.at(place), 14))}"
@@ -384,8 +383,8 @@ def show_interactions(found: Interactions, shares: VarianceShares, console: Cons
     )
 
 
-# The headings of the table of an attribution, from all to the fewest; unknown ones are left out.
-LOCAL_KEPT = (
+# Choices of headings for the table of an explanation; those without cells are left out.
+ROW_HEADINGS = (
     ("column", "value", "adds", "here", "average", "moves mean", "moves variance"),
     ("column", "value", "adds", "here", "average"),
     ("column", "adds", "here", "average"),
@@ -393,17 +392,17 @@ LOCAL_KEPT = (
 )
 
 
-def show_local(analysis: Analysis, local: Explanation, what: str, rows: pd.DataFrame, console: Console) -> None:
+def show_explanation(analysis: Analysis, local: Explanation, what: str, rows: pd.DataFrame, console: Console) -> None:
     """Print the prediction at some rows, what each column adds to it, and how strongly it reacts to each."""
     console.print(f"{escape(what)}: {escape(_prediction_sentence(analysis, local))}.")
-    apart, is_single = local.attribution, local.n_rows == 1
+    attribution, is_single = local.attribution, local.n_rows == 1
     cells: dict[str, Callable[[int], str]] = {}
-    if apart is not None:
-        target = analysis.target if apart.mean_of == "the target" else apart.mean_of
-        here = float(apart.prediction.mean())
-        text = f"; the columns add {here - apart.average:+z.4g}, which makes {here:.4g}."
-        console.print(escape(f"On average {target} is {apart.average:.4g}{text}"))
-        means, sd = apart.values.mean(axis=0), apart.sd[0]
+    if attribution is not None:
+        target = analysis.target if attribution.mean_of == "the target" else attribution.mean_of
+        here = float(attribution.prediction.mean())
+        text = f"; the columns add {here - attribution.average:+z.4g}, which makes {here:.4g}."
+        console.print(escape(f"On average {target} is {attribution.average:.4g}{text}"))
+        means, sd = attribution.values.mean(axis=0), attribution.sd[0]
         cells["adds"] = lambda j: f"{means[j]:+z.3g}" + (f" ± {sd[j]:.2g}" if is_single else "")
     cells["here"] = lambda j: f"{local.scores[j]:.3g}"
     cells["average"] = lambda j: f"{local.average[j]:.3g}"
@@ -416,7 +415,7 @@ def show_local(analysis: Analysis, local: Explanation, what: str, rows: pd.DataF
         found = {heading: cell(j) for heading, cell in cells.items()}
         lines.append(line | (found if local.used[j] else {next(iter(cells)): NOT_USED}))
     known = ("column", "value", *cells)
-    choices = [[each for each in kept if each in known] for kept in LOCAL_KEPT if "adds" in cells or "here" in kept]
+    choices = [[each for each in kept if each in known] for kept in ROW_HEADINGS if "adds" in cells or "here" in kept]
     kept = print_table(console, choices, lines, texts=("column", "value"))
     explained = []
     if "adds" in kept:

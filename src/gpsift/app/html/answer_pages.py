@@ -1,4 +1,4 @@
-"""Pages of other answers: a test with an error rate, a comparison of two answers, the ranking of a saved model."""
+"""Write the pages of a test with an error rate, of a comparison of two answers, and of a saved model's ranking."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from gpsift.relevance.rank import versions
 from gpsift.selection.conditional_test.discover import Discoveries
 
 
-def write_discovered(answer: ColumnTest, path: str | os.PathLike[str]) -> Path:
+def write_discoveries(answer: ColumnTest, path: str | os.PathLike[str]) -> Path:
     """Write the page of a test, one HTML file that needs nothing else, and return its path."""
-    return write_html(discovered_text(answer), path)
+    return write_html(discoveries_text(answer), path)
 
 
-def discovered_text(answer: ColumnTest, *, now: datetime | None = None) -> str:
+def discoveries_text(answer: ColumnTest, *, now: datetime | None = None) -> str:
     """Return the page as text, with the date `now`, by default this moment."""
-    from gpsift.app.html import charts  # and with it Bokeh, which takes a while to load
+    from gpsift.app.html import charts  # imports Bokeh, which takes a while to load
 
     found = answer.found
     return render(
@@ -40,7 +40,7 @@ def discovered_text(answer: ColumnTest, *, now: datetime | None = None) -> str:
         answered=answer,
         found=found,
         sentences=discovery_sentences(answer),
-        lines=sheet_lines(answer),
+        lines=test_summary_lines(answer),
         columns=p_value_lines(found),
         shown=min(charts.MOST_STRIPS, found.n_features),
         cautions=group_by_title(answer.cautions),
@@ -49,17 +49,17 @@ def discovered_text(answer: ColumnTest, *, now: datetime | None = None) -> str:
 
 
 def discovery_sentences(answer: ColumnTest) -> list[Markup]:
-    """Say how many columns matter and at what rate, that the others may matter, and which columns are copies."""
+    """Say how many columns matter at which rate, that the others may matter too, and which columns are copies."""
     found, target = answer.found, tag(answer.target)
     n, rate = int(found.found.sum()), percent_as_given(found.rate)
-    of = f"{n} of {count(found.n_features, 'column')}"
+    share = f"{n} of {count(found.n_features, 'column')}"
     if n == 0:
         first = Markup("None of {} is shown to matter for {}, at a rate of {}.")
         lines = [first.format(count(found.n_features, "column"), target, rate)]
     else:
         verb = "matters" if n == 1 else "matter"
         first = Markup("{} {} for {}, with at most {} of them expected to be false: {}.")
-        lines = [first.format(of, verb, target, rate, join_tags(found.discoveries))]
+        lines = [first.format(share, verb, target, rate, join_tags(found.discoveries))]
     if n < found.n_features:
         small = "an effect that is too small for {} may be there."
         others = Markup(f"The others are not shown to matter: {small}" if n else small[:1].upper() + small[1:])
@@ -68,8 +68,8 @@ def discovery_sentences(answer: ColumnTest) -> list[Markup]:
     return [*lines, *(copied.format(join_tags(names)) for names in found.copies)]
 
 
-def sheet_lines(answer: ColumnTest) -> list[Line]:
-    """Return the lines that say what was tested, and how."""
+def test_summary_lines(answer: ColumnTest) -> list[Line]:
+    """Return the lines of the summary of data and test."""
     found, details = answer.found, answer.found.details
     seen = "the rows before it" if details.get("in_order") else "the others"
     dependence = "however p-values depend on each other (Benjamini and Yekutieli)"
@@ -86,7 +86,7 @@ def sheet_lines(answer: ColumnTest) -> list[Line]:
 
 
 def p_value_lines(found: Discoveries) -> list[dict[str, object]]:
-    """Return a line of the table for each tested column, the surest first."""
+    """Return a line of the table for each tested column, in the order of their evidence."""
     lines = []
     for place, j in enumerate(found.order, start=1):
         z = None if found.z[j] == -np.inf else float(found.z[j])
@@ -108,8 +108,8 @@ def p_value_lines(found: Discoveries) -> list[dict[str, object]]:
 
 
 @dataclass(frozen=True)
-class Head:
-    """Source, target and command of an answer, as the head and foot of its page show them."""
+class PageHead:
+    """Source, target and command of an answer, for the head and foot of its page."""
 
     source: str
     target: str
@@ -118,23 +118,25 @@ class Head:
     seconds: float = 0.0
 
 
-def write_compared(
+def write_comparison(
     answer: Comparison, path: str | os.PathLike[str], *, command: str | None = None, seed: int = 0
 ) -> Path:
     """Write the page of a comparison, one HTML file that needs nothing else, and return its path."""
-    return write_html(compared_text(answer, command=command, seed=seed), path)
+    return write_html(comparison_text(answer, command=command, seed=seed), path)
 
 
-def compared_text(answer: Comparison, *, command: str | None = None, seed: int = 0, now: datetime | None = None) -> str:
+def comparison_text(
+    answer: Comparison, *, command: str | None = None, seed: int = 0, now: datetime | None = None
+) -> str:
     """Return the page as text, with the date `now`, by default this moment."""
-    from gpsift.app.html import charts  # and with it Bokeh, which takes a while to load
+    from gpsift.app.html import charts  # imports Bokeh, which takes a while to load
 
     both = " and ".join(answer.labels)
     return render(
         "compared.html",
         {"figures": {"pairs": charts.pairs_of_scores(answer, "figure-pairs")}, "rows": None},
         now=now,
-        answered=Head(both, both, command, seed),
+        answered=PageHead(both, both, command, seed),
         answer=answer,
         sentences=[sentence.replace("feature", "column") for sentence in answer.sentences],
         lines=score_lines(answer),

@@ -1,8 +1,8 @@
-"""Charts of the page, made with Bokeh: rows, sizes, samples, tests, effects, pairs, comparisons.
+"""Draw the charts of the page with Bokeh: rows, sizes, samples, tests, effects, pairs, comparisons.
 
-Colours are not fixed here: each Bokeh model carries, as a tag, which of its properties takes which colour of the style
-sheet, and `page.js` fills them in, for light, dark and print. `page.js` also shows the text of a dot under the pointer,
-because Bokeh's own tooltips do not follow the style sheet.
+The style sheet has the colours. The tag of a Bokeh model names the colour of each of its properties, and `page.js` sets
+them for light, dark and print. It also shows the text of a dot under the pointer, because Bokeh's own tooltips do not
+follow the style sheet.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ FRAME_HEIGHT = 64
 FONT = "system-ui, sans-serif"
 # The longest names beside an axis, on a wide and on a narrow screen.
 WIDE, NARROW = 26, 11
-# Names below a chart stand in one line if they have at most this many letters in all.
+# Names below a chart are in one line if they have at most this many letters in all.
 LONGEST_LINE = 24
 # Low to high values: blue to orange with rising lightness, which every kind of colour vision distinguishes, in grey and
 # on both light and dark paper.
-RAMP = ("#3a74b5", "#8a7f92", "#e8912d")
+RAMP_COLOURS = ("#3a74b5", "#8a7f92", "#e8912d")
 SHADES = 64
-# Dots that are there for their texts only.
+# The style of dots that only show their texts.
 INVISIBLE = {"size": 12, "fill_alpha": 0.0, "line_color": None}
 
 
 def ramp(n: int = SHADES) -> list[str]:
     """Interpolate n colours from low to high."""
-    stops = np.array([[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in RAMP], dtype=float)
+    stops = np.array([[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in RAMP_COLOURS], dtype=float)
     at = np.linspace(0, len(stops) - 1, n)
     mixed = np.column_stack([np.interp(at, np.arange(len(stops)), channel) for channel in stops.T])
     return ["#" + "".join(f"{round(value):02x}" for value in colour) for colour in mixed]
 
 
-def item(plot: Any, target: str, tips: Any = None, **options: Any) -> dict[str, Any]:
+def plot_data(plot: Any, target: str, tips: Any = None, **options: Any) -> dict[str, Any]:
     """Return a plot as data, which the page draws in the element with this id; dots `tips` show their texts."""
     if tips is not None:
         plot.add_tools(HoverTool(tooltips=None, renderers=[tips], **options))
@@ -57,7 +57,7 @@ def item(plot: Any, target: str, tips: Any = None, **options: Any) -> dict[str, 
 
 
 def paint(drawn: Any, **roles: str) -> None:
-    """Give properties of what is drawn, such as `line_color`, colours of the style sheet by their names."""
+    """Set properties of a renderer, such as `line_color`, to colours of the style sheet by their names."""
     drawn.glyph.tags = [roles]
 
 
@@ -66,7 +66,7 @@ def draw_dots(plot: Any, x: Any, y: Any, tips: Sequence[str], **style: Any) -> A
     return plot.scatter("x", "y", source=ColumnDataSource({"x": x, "y": y, "tip": tips}), name="dots", **style)
 
 
-def frame(height: int, x_label: str, y_label: str = "", x_scale: Literal["linear", "log"] = "linear") -> Any:
+def new_plot(height: int, x_label: str, y_label: str = "", x_scale: Literal["linear", "log"] = "linear") -> Any:
     """Make an empty plot that fills the width, has no toolbar and lets the page scroll."""
     plot = figure(
         height=height, min_width=120, sizing_mode="stretch_width", tools="", toolbar_location=None, x_axis_type=x_scale
@@ -131,14 +131,14 @@ MOST_STRIPS = 20
 STRIP_HEIGHT = 38
 CURVE_HEIGHT = 340
 BINS = 160
-# Smaller p-values are drawn here.
+# Smaller p-values are drawn as this one.
 SMALLEST_P = 1e-12
 # Half of the height that dots of one column may take, and the distance of two dots in the same bin.
-HALF, SWARM_STEP = 0.4, 0.07
+HALF_HEIGHT, SWARM_STEP = 0.4, 0.07
 
 
 def pointwise_strips(rows: RowDetails, target: str, score: str) -> dict[str, Any]:
-    """Draw every row as a dot in a strip for each column, the most relevant on top; `score` names what is shown."""
+    """Draw every row as a dot in a strip for each column, the most relevant on top; `score` names the score."""
     shown = min(MOST_STRIPS, len(rows.names))
     x = rows.relevance[:shown]
     heights = np.array([place + swarm(line, x.max(initial=0.0)) for place, line in enumerate(x)])
@@ -150,7 +150,7 @@ def pointwise_strips(rows: RowDetails, target: str, score: str) -> dict[str, Any
             "shade": rows.color_ranks[:shown].ravel().astype(np.float32),
         }
     )
-    plot = frame(STRIP_HEIGHT * shown + FRAME_HEIGHT, f"{score} at the row")
+    plot = new_plot(STRIP_HEIGHT * shown + FRAME_HEIGHT, f"{score} at the row")
     plot.x_range.start, plot.x_range.end = 0.0, 1.04 * float(x.max(initial=0.0)) or 1.0
     name_strips(plot, rows.names[:shown])
     mapper = LinearColorMapper(palette=ramp(), low=0.0, high=1.0)
@@ -164,7 +164,7 @@ def pointwise_strips(rows: RowDetails, target: str, score: str) -> dict[str, Any
     )
     paint(means, line_color="ink")
     plot.add_tools(HoverTool(tooltips=None, renderers=[dots]), TapTool(renderers=[dots]))
-    return item(plot, target)
+    return plot_data(plot, target)
 
 
 def swarm(values: np.ndarray, largest: float) -> np.ndarray:
@@ -175,15 +175,15 @@ def swarm(values: np.ndarray, largest: float) -> np.ndarray:
     nth = np.empty(len(values), dtype=int)
     nth[order] = np.arange(len(values)) - starts
     steps = np.where(nth % 2 == 1, 1, -1) * ((nth + 1) // 2)
-    return steps * min(SWARM_STEP, HALF / max(1, np.abs(steps).max(initial=0)))
+    return steps * min(SWARM_STEP, HALF_HEIGHT / max(1, np.abs(steps).max(initial=0)))
 
 
 def elpd_curve(path: Path, target: str) -> dict[str, Any]:
     """Draw elpd by size with the error of the difference to the reference, the reference, and the suggested size."""
-    plot = frame(CURVE_HEIGHT, "how many columns", "elpd, higher is better")
+    plot = new_plot(CURVE_HEIGHT, "how many columns", "elpd, higher is better")
     values, errors = path.elpd, path.diff_se
     tips = [
-        f"{_entered(path, place)}\nelpd {use_minus(f'{values[place]:z.1f}')}, beside all columns "
+        f"{_size_text(path, place)}\nelpd {use_minus(f'{values[place]:z.1f}')}, beside all columns "
         f"{use_minus(f'{path.diff[place]:+z.1f} ± {errors[place]:z.1f}')}"
         for place in range(len(path.sizes))
     ]
@@ -203,7 +203,7 @@ def elpd_curve(path: Path, target: str) -> dict[str, Any]:
         paint(plot.scatter([size] * len(at), at, size=13, line_width=2), fill_color="accent", line_color="paper")
     if len(path.sizes) <= 21:
         plot.xaxis.ticker = FixedTicker(ticks=[int(each) for each in path.sizes])
-    return item(plot, target, dots)
+    return plot_data(plot, target, dots)
 
 
 def rank_strips(stability: Stability, target: str) -> dict[str, Any]:
@@ -219,7 +219,7 @@ def rank_strips(stability: Stability, target: str) -> dict[str, Any]:
         for j in shown
         for sample in range(len(ranks))
     ]
-    plot = frame(28 * len(shown) + FRAME_HEIGHT, "rank in each sample")
+    plot = new_plot(28 * len(shown) + FRAME_HEIGHT, "rank in each sample")
     name_strips(plot, [stability.names[j] for j in shown])
     plot.x_range.start, plot.x_range.end = 0.4, stability.n_features + 0.6
     dots = draw_dots(plot, x.ravel(), y.ravel(), tips, size=6, fill_alpha=0.55, line_color=None)
@@ -230,16 +230,16 @@ def rank_strips(stability: Stability, target: str) -> dict[str, Any]:
     paint(means, line_color="accent")
     if stability.n_features <= MOST_STRIPS:
         plot.xaxis.ticker = FixedTicker(ticks=list(range(1, stability.n_features + 1)))
-    return item(plot, target, dots)
+    return plot_data(plot, target, dots)
 
 
 def p_values(found: Discoveries, target: str) -> dict[str, Any]:
-    """Draw the p-value of each column, the surest on top, and the limit below which columns matter."""
+    """Draw the p-value of each column, the smallest on top, and the limit below which columns matter."""
     shown = found.order[:MOST_STRIPS]
     places = np.arange(len(shown))
     p = np.maximum(found.p[shown], SMALLEST_P)
     limits = found.limits[: len(shown)]
-    plot = frame(28 * len(shown) + FRAME_HEIGHT, "p-value", x_scale="log")
+    plot = new_plot(28 * len(shown) + FRAME_HEIGHT, "p-value", x_scale="log")
     name_strips(plot, [found.names[j] for j in shown])
     plot.x_range.start, plot.x_range.end = 0.5 * min(p.min(), limits.min()), 1.6
     paint(plot.line(limits, places, line_width=1.6), line_color="accent")
@@ -253,10 +253,10 @@ def p_values(found: Discoveries, target: str) -> dict[str, Any]:
     paint(dots, fill_color="muted", line_color="paper")
     marked = plot.scatter(p[named], places[named], size=11, line_width=1.5)
     paint(marked, fill_color="first", line_color="paper")
-    return item(plot, target, dots)
+    return plot_data(plot, target, dots)
 
 
-def _entered(path: Path, place: int) -> str:
+def _size_text(path: Path, place: int) -> str:
     size = int(path.sizes[place])
     if size == 0:
         return "no columns"
@@ -272,9 +272,9 @@ MOST_IN_MATRIX = 20
 LEAST_DARKEST = 0.02
 DARK = 0.55
 # The number of colours of a surface.
-STEPS = 12
+SURFACE_COLOURS = 12
 # Dots of single rows spread this far to either side of a level.
-SPREAD = 0.3
+LEVEL_SPREAD = 0.3
 
 
 def curve_panels(effects: Effects, targets: Sequence[str]) -> list[dict[str, Any]]:
@@ -292,12 +292,12 @@ def curve_panels(effects: Effects, targets: Sequence[str]) -> list[dict[str, Any
 
 
 def _panel(curve: Curve, low: float, high: float, target: str) -> dict[str, Any]:
-    plot = frame(PANEL_HEIGHT, "")
+    plot = new_plot(PANEL_HEIGHT, "")
     plot.y_range.start, plot.y_range.end = low, high
     plot.xgrid.tags, plot.xgrid.grid_line_color = [], None
     plot.yaxis.ticker.desired_num_ticks = 4
     plot.xaxis.ticker.desired_num_ticks = 4
-    plot.min_border_right = 10  # for half of the last number
+    plot.min_border_right = 10  # half of the last number
     plot.add_layout(line_across(0.0, "width", "muted", dash="dotted"))
     (_draw_levels if curve.labels else _draw_curve)(plot, curve, low)
     tips = []
@@ -307,7 +307,7 @@ def _panel(curve: Curve, low: float, high: float, target: str) -> dict[str, Any]
         move = use_minus(f"{curve.mean[place]:+z.3g}")
         tips.append(f"{shorten(curve.name)} = {value}\n{move} beside the average{band}")
     dots = draw_dots(plot, curve.x, curve.mean, tips, **INVISIBLE)
-    return item(plot, target, dots, mode="mouse" if curve.labels else "vline")
+    return plot_data(plot, target, dots, mode="mouse" if curve.labels else "vline")
 
 
 def _draw_curve(plot: Any, curve: Curve, low: float) -> None:
@@ -330,7 +330,7 @@ def _draw_curve(plot: Any, curve: Curve, low: float) -> None:
 
 def _draw_levels(plot: Any, curve: Curve, _low: float) -> None:
     n = len(curve.individual)
-    beside = np.linspace(-SPREAD, SPREAD, n) if n > 1 else np.zeros(n)
+    beside = np.linspace(-LEVEL_SPREAD, LEVEL_SPREAD, n) if n > 1 else np.zeros(n)
     rows = plot.scatter(
         np.add.outer(curve.x, beside).ravel(), curve.individual.T.ravel(), size=3, line_color=None, fill_alpha=0.4
     )
@@ -356,7 +356,7 @@ def pair_matrix(found: Interactions, target: str) -> dict[str, Any]:
         f"{percent(part)} of the variance needs both, evidence {number(found.evidence[shown[i], shown[j]])}"
         for i, j, part, each in zip(rows, columns, share, is_found, strict=True)
     ]
-    plot = frame(CELL_HEIGHT * (len(shown) - 1) + MATRIX_FRAME, "")
+    plot = new_plot(CELL_HEIGHT * (len(shown) - 1) + MATRIX_FRAME, "")
     plot.grid.tags, plot.grid.grid_line_color = [], None
     name_strips(plot, names[1:])
     name_below(plot, names[:-1])
@@ -371,19 +371,19 @@ def pair_matrix(found: Interactions, target: str) -> dict[str, Any]:
             text_baseline="middle", text_font={"value": FONT}, text_font_size="12px",
         )  # fmt: skip
         paint(words, text_color=role)
-    return item(plot, target, cells)
+    return plot_data(plot, target, cells)
 
 
 def pair_surface(surface: Surface, target: str) -> dict[str, Any]:
     """Draw the average prediction with two columns set: contours and rows, or a line for each level of a category."""
     if surface.x_labels or surface.y_labels:
         return _draw_level_lines(surface, target)
-    plot = frame(SURFACE_HEIGHT, shorten(surface.names[0]), shorten(surface.names[1]))
+    plot = new_plot(SURFACE_HEIGHT, shorten(surface.names[0]), shorten(surface.names[1]))
     plot.grid.tags, plot.grid.grid_line_color = [], None
     low, high = float(surface.mean.min()), float(surface.mean.max())
-    levels = np.linspace(low, high if high > low else low + 1.0, STEPS + 1)
+    levels = np.linspace(low, high if high > low else low + 1.0, SURFACE_COLOURS + 1)
     z = np.clip(surface.mean.T, levels[0], levels[-1] - 1e-9 * (levels[-1] - levels[0]))
-    colours = ramp(STEPS)
+    colours = ramp(SURFACE_COLOURS)
     drawn = plot.contour(surface.x, surface.y, z, levels=levels, fill_color=colours, line_color="white", line_width=0.6)
     paint(drawn.line_renderer, line_color="paper")
     bar = ColorBar(
@@ -395,14 +395,14 @@ def pair_surface(surface: Surface, target: str) -> dict[str, Any]:
     plot.x_range.start, plot.x_range.end = float(surface.x[0]), float(surface.x[-1])
     plot.y_range.start, plot.y_range.end = float(surface.y[0]), float(surface.y[-1])
     if surface.x_rows is None or surface.y_rows is None:
-        return item(plot, target)
+        return plot_data(plot, target)
     first, second = (shorten(name) for name in surface.names)
     tips = [
         f"A row\n{first} = {number(x)}\n{second} = {number(y)}"
         for x, y in zip(surface.x_rows, surface.y_rows, strict=True)
     ]
     style = {"size": 4.5, "fill_color": "#15181b", "fill_alpha": 0.6, "line_color": None}
-    return item(plot, target, draw_dots(plot, surface.x_rows, surface.y_rows, tips, **style))
+    return plot_data(plot, target, draw_dots(plot, surface.x_rows, surface.y_rows, tips, **style))
 
 
 def _draw_level_lines(surface: Surface, target: str) -> dict[str, Any]:
@@ -411,7 +411,7 @@ def _draw_level_lines(surface: Surface, target: str) -> dict[str, Any]:
     labels, lines = (surface.y_labels, surface.mean.T) if by_second else (surface.x_labels, surface.mean)
     along, ticks = (surface.x, surface.x_labels) if by_second else (surface.y, ())
     name, other = surface.names if by_second else surface.names[::-1]
-    plot = frame(SURFACE_HEIGHT, shorten(name))
+    plot = new_plot(SURFACE_HEIGHT, shorten(name))
     if ticks:
         name_axis(plot.xaxis[0], ticks)
     items, points, tips = [], [], []
@@ -428,7 +428,7 @@ def _draw_level_lines(surface: Surface, target: str) -> dict[str, Any]:
         tags=[{"label_text_color": "ink", "title_text_color": "muted"}],
     )  # fmt: skip
     plot.add_layout(legend, "above")
-    return item(plot, target, dots)
+    return plot_data(plot, target, dots)
 
 
 # The largest number of columns in the chart of a comparison, and the height of each.
@@ -441,7 +441,7 @@ APART = 0.16
 def pairs_of_scores(answer: Comparison, target: str) -> dict[str, Any]:
     """Draw both scores of the first columns with their intervals, the most relevant on top."""
     shown = answer.order[:MOST_PAIRS]
-    plot = frame(PAIR_HEIGHT * len(shown) + FRAME_HEIGHT, meaning(answer.measure))
+    plot = new_plot(PAIR_HEIGHT * len(shown) + FRAME_HEIGHT, meaning(answer.measure))
     name_strips(plot, [answer.names[j] for j in shown])
     plot.x_range.start = -0.02 * float(np.nanmax([*answer.scores[:, shown].ravel(), 0.0]))  # room for half a dot
     tips, x, y = [], [], []
@@ -457,4 +457,4 @@ def pairs_of_scores(answer: Comparison, target: str) -> dict[str, Any]:
         x += answer.scores[which, shown].tolist()
         y += at.tolist()
         tips += [f"{shorten(answer.names[j])}\n{answer.labels[which]}: {answer.score_text(which, j)}" for j in shown]
-    return item(plot, target, draw_dots(plot, x, y, tips, **INVISIBLE))
+    return plot_data(plot, target, draw_dots(plot, x, y, tips, **INVISIBLE))

@@ -1,4 +1,4 @@
-"""How columns act, in the words of the page: panels of curves, pairs of columns, the bar of shares of variance."""
+"""Describe how columns act: panels of curves, pairs of columns, and the bar of shares of variance."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpsift.decomposition.interactions import Interactions
 from gpsift.decomposition.shapley import Attribution
 from gpsift.decomposition.sobol import VarianceShares
 
-# The largest number of columns with a part of their own in the bar, and the smallest part that is drawn.
+# The largest number of columns that have their own part of the bar, and the smallest part that is drawn.
 MOST_PARTS = 9
 LEAST_PART = 1e-3
 # Opacities of the first and the last part of the bar.
@@ -24,11 +24,11 @@ STRONG, FAINT = 1.0, 0.3
 
 
 def effects_parts(analysis: Analysis) -> dict[str, Any]:
-    """Return what the templates show of effects; `items` are charts by their names."""
-    from gpsift.app.html import charts  # and with it Bokeh, which takes a while to load
+    """Return the variables of the templates that show effects; `items` are charts by their names."""
+    from gpsift.app.html import charts  # imports Bokeh, which takes a while to load
 
-    shape = analysis.column_effects or ColumnEffects()
-    effects, pairs, shares = shape.effects, shape.interactions, shape.variance_shares
+    found = analysis.column_effects or ColumnEffects()
+    effects, pairs, shares = found.effects, found.interactions, found.variance_shares
     surface = None if pairs is None else pairs.strongest_surface
     items, shown, beyond = {}, [], []
     if effects is not None:
@@ -56,7 +56,7 @@ def effects_parts(analysis: Analysis) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Panel:
-    """The chart of one column: its id in the page and what it shows."""
+    """The chart of one column: its id in the page, and the effect of the column in words."""
 
     id: str
     name: str
@@ -77,7 +77,7 @@ class Part:
     share: float
     kind: str  # "column", "others" or "noise"
     opacity: float = 1.0
-    start: float = 0.0  # where it begins on the bar
+    start: float = 0.0  # its left end, from 0 to 1
 
     @property
     def told(self) -> str:
@@ -124,5 +124,5 @@ def share_parts(shares: VarianceShares) -> list[Part]:
 
 
 def function_of(target: str, found: Interactions | VarianceShares | Attribution | None) -> str:
-    """Name the function whose variance is divided: the target, or the latent function behind it."""
+    """Return the name of the function that is explained: the target, or the latent function behind it."""
     return target if found is None or found.mean_of == "the target" else found.mean_of

@@ -1,4 +1,4 @@
-"""Summary of data and model: what was fitted, and how well it predicts."""
+"""Summarise data and model: their kinds and sizes, and how well the model predicts."""
 
 from __future__ import annotations
 

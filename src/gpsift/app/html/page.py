@@ -1,4 +1,4 @@
-"""The page of an analysis: from a table, or from the record of an analysis, to one HTML file or a notebook's frame."""
+"""Write the page of an analysis to one HTML file, or make the frame that a notebook shows."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ def report(
     Parameters
     ----------
     data, target
-        As in `analyse`: a data frame or a file, and the column to explain.
+        A data frame or a file, and the column to explain, as in `analyse`.
     path : path
-        Where the page goes.
+        The file of the page.
     intervals : bool, optional
-        Whether scores have intervals, for the time of a fit or two; by default where that is less than about half a
-        minute.
+        Whether scores have intervals, which takes as long as a fit or two; by default if that is less than about half
+        a minute.
     effects : bool, optional
-        Whether the page shows how columns act; by default where that takes less than about a quarter of a minute.
+        Whether the page shows how columns act; by default if that takes less than about a quarter of a minute.
     test : bool, optional
-        Whether every column is tested, with an error rate, as by `discover`; by default where that takes less than
+        Whether every column is tested, with an error rate, as by `discover`; by default if that takes less than
         about a quarter of a minute.
     **options
-        Of `analyse`.
+        Options of `analyse`.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def write_page(analysis: Analysis, path: str | os.PathLike[str]) -> Path:
 
 def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
     """Return the page as text, with the date `now`, by default this moment."""
-    from gpsift.app.html import charts  # and with it Bokeh, which takes a while to load
+    from gpsift.app.html import charts  # imports Bokeh, which takes a while to load
 
     rows = row_details(analysis)
     items = {}
@@ -113,7 +113,7 @@ def page_text(analysis: Analysis, *, now: datetime | None = None) -> str:
 
 
 def _first_screen(analysis: Analysis) -> dict[str, Any]:
-    """Return what the templates show of an analysis in a page and in a notebook."""
+    """Return the variables that the templates of the page and of the notebook share."""
     return {
         "analysis": analysis,
         "answer": answer_sentences(analysis),
@@ -137,50 +137,50 @@ def payload(analysis: Analysis, rows: RowDetails) -> dict[str, Any]:
         "short": [shorten(name) for name in rows.names],
         "labels": [value_text(label) for label in rows.labels],
         "values": [[value_text(value) for value in column.tolist()] for column in rows.values],
-        "relevance": _rounded(rows.relevance),
-        "average": _rounded(rows.average[None])[0],
+        "relevance": _round(rows.relevance),
+        "average": _round(rows.average[None])[0],
         "meanShare": None if rows.mean_share is None else np.round(rows.mean_share, 2).tolist(),
-        "added": None if rows.added is None else _rounded(rows.added),
-        "addedSd": None if rows.added_sd is None else _rounded(rows.added_sd),
+        "added": None if rows.added is None else _round(rows.added),
+        "addedSd": None if rows.added_sd is None else _round(rows.added_sd),
         "largestAdded": 0.0 if rows.added is None else float(np.abs(rows.added).max(initial=0.0)),
-        "sums": _sums(analysis, rows),
+        "sums": _prediction_sums(analysis, rows),
         "largest": rows.largest,
         "predictions": _predictions(analysis, rows),
-        "observed": [_class(analysis, int(y)) if is_class else value_text(float(y)) for y in rows.observed],
+        "observed": [_class_label(analysis, int(y)) if is_class else value_text(float(y)) for y in rows.observed],
     }
 
 
 def _predictions(analysis: Analysis, rows: RowDetails) -> list[str]:
-    """Say what the model predicts at each row."""
-    found = rows.prediction
+    """Return the prediction at each row in words."""
+    prediction = rows.prediction
     if analysis.task == "classification":
-        mean = analysis.class_probabilities(found.mean)
+        mean = analysis.class_probabilities(prediction.mean)
         best = mean.argmax(axis=1)
-        return [f"{_class(analysis, k)} with probability {percent(mean[i, k])}" for i, k in enumerate(best)]
+        return [f"{_class_label(analysis, k)} with probability {percent(mean[i, k])}" for i, k in enumerate(best)]
     return [
         f"{number(mean)} ({percent(LEVEL)} between {number(low)} and {number(high)})"
-        for mean, (low, high) in zip(found.mean, found.interval(LEVEL), strict=True)
+        for mean, (low, high) in zip(prediction.mean, prediction.interval(LEVEL), strict=True)
     ]
 
 
-def _sums(analysis: Analysis, rows: RowDetails) -> list[str] | None:
-    """Say how the average and the columns make up the prediction of each row; None if there is no attribution."""
-    apart = None if analysis.column_effects is None else analysis.column_effects.rows
-    if apart is None or rows.added is None:
+def _prediction_sums(analysis: Analysis, rows: RowDetails) -> list[str] | None:
+    """Return the sum of average and contributions at each row in words; None if there is no attribution."""
+    parts = None if analysis.column_effects is None else analysis.column_effects.rows
+    if parts is None or rows.added is None:
         return None
-    what, average = function_of(shorten(analysis.target), apart), number(apart.average)
+    what, average = function_of(shorten(analysis.target), parts), number(parts.average)
     return [
-        f"On average {what} is {average}; the columns add {use_minus(f'{here - apart.average:+z.3g}')}, which makes "
-        f"{number(here)}."
-        for here in apart.prediction
+        f"On average {what} is {average}; the columns add {use_minus(f'{value - parts.average:+z.3g}')}, which makes "
+        f"{number(value)}."
+        for value in parts.prediction
     ]
 
 
-def _class(analysis: Analysis, code: int) -> str:
+def _class_label(analysis: Analysis, code: int) -> str:
     return shorten(analysis.classes[code]) if analysis.classes else str(code)
 
 
-def _rounded(values: np.ndarray) -> list[list[float]]:
+def _round(values: np.ndarray) -> list[list[float]]:
     """Round numbers to few digits: a page holds very many of them."""
     return [[float(f"{value:.{DIGITS}g}") for value in line] for line in values.tolist()]
 
@@ -190,7 +190,7 @@ HEIGHT = 620
 
 
 def notebook_html(analysis: Analysis) -> str:
-    """Return the first screen and the table of relevance in a frame without scripts, apart from a notebook's styles."""
+    """Return the first screen and the table of relevance in a frame, without scripts or the notebook's styles."""
     shown = _first_screen(analysis)
     text = fill_template("notebook.html", **shown, panels=[], interactions=None, shares=None, still=True)
     frame = Markup(

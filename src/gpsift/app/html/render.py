@@ -19,11 +19,11 @@ from gpsift._utils.atomic import atomic_write
 from gpsift._utils.text import percent_as_given
 from gpsift.app.html.text import TERMS, count, join_tags, number, percent, sentence, shorten, tag, use_minus
 
-# A longer table opens with its first columns only.
+# A longer table shows only this many columns until it is opened.
 SHORT_TABLE = 25
-# Scripts, styles, code and tags stay as they are; elsewhere the spaces of "10 %" and "3.1 ± 0.4" become no-break ones.
+# Scripts, styles, code and tags stay unchanged; elsewhere the spaces of "10 %" and "3.1 ± 0.4" become no-break ones.
 NOT_WORDS = r"<(?P<tag>script|style|pre|code)\b.*?</(?P=tag)>|<[^>]*>"
-CLOSE = re.compile(rf"(?P<kept>{NOT_WORDS})|(?<=\d) (?=[%±])|(?<=±) (?=\d)", re.DOTALL)
+BREAKABLE_SPACES = re.compile(rf"(?P<kept>{NOT_WORDS})|(?<=\d) (?=[%±])|(?<=±) (?=\d)", re.DOTALL)
 FILTERS = {
     "number": number,
     "percent": percent,
@@ -37,7 +37,7 @@ FILTERS = {
 
 
 def fill_template(template: str, **shown: Any) -> str:
-    """Fill a template with what it shows."""
+    """Return the text of a template with these variables, the style sheet and the glossary."""
     import jinja2  # needed by pages only
 
     environment = jinja2.Environment(
@@ -48,7 +48,7 @@ def fill_template(template: str, **shown: Any) -> str:
         undefined=jinja2.StrictUndefined,
     )
     environment.filters.update(FILTERS)
-    environment.policies["json.dumps_kwargs"] = {}  # in the order given: by default keys are sorted
+    environment.policies["json.dumps_kwargs"] = {}  # keys keep their order; by default they are sorted
     text = environment.get_template(template).render(
         **shown, count=count, terms=TERMS, short_table=SHORT_TABLE, style=read_asset("page.css")
     )
@@ -61,7 +61,7 @@ def keep_together(text: str) -> str:
     >>> keep_together('<p title="10 %">10 % of all</p>').replace("\\u00a0", "_")
     '<p title="10 %">10_% of all</p>'
     """
-    return CLOSE.sub(lambda found: found["kept"] or "\u00a0", text)
+    return BREAKABLE_SPACES.sub(lambda found: found["kept"] or "\u00a0", text)
 
 
 def render(template: str, data: dict[str, Any], *, now: datetime | None = None, **shown: Any) -> str:
@@ -85,10 +85,10 @@ def write_html(text: str, path: str | os.PathLike[str]) -> Path:
 
 
 def script_data(data: Any) -> Markup:
-    """Return JSON that can stand inside a script element, whatever its texts contain."""
+    """Return JSON that is safe inside a script element, whatever its texts contain."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    # A script element ends at "</script", opens a comment at "<!--", and takes U+2028 for the end of a line in old
-    # readers; in JSON all of these can only be inside texts.
+    # A script element ends at "</script", opens a comment at "<!--", and old readers take U+2028 for the end
+    # of a line; in JSON all of these can only be inside texts.
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)

@@ -1,4 +1,4 @@
-"""The first screen of a page: which columns matter and how sure that is, how they act, and what to do."""
+"""Make the first screen of a page: which columns matter and how sure that is, how they act, and what to do."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ LEAST_PART = 1e-3
 
 
 @dataclass(frozen=True)
-class Shown:
-    """A column of the first screen; widths and places are in per cent of the largest score or limit."""
+class ShownColumn:
+    """A column of the first screen; `width` and `span` are in per cent of the largest score or limit."""
 
     name: str
     score: str
     width: float
-    span: tuple[float, float] | None  # where the interval begins, and how wide it is
+    span: tuple[float, float] | None  # the lower limit of the interval, and its width
     interval: str
     sure: str
     is_sure: bool
 
 
 @dataclass(frozen=True)
-class Acting:
-    """The effect of a column: a small picture and a sentence."""
+class EffectThumbnail:
+    """The effect of a column as a small picture and a phrase."""
 
     name: str
     picture: Markup
@@ -49,20 +49,20 @@ class Acting:
 class FirstScreen:
     """The columns that matter most, how they act, and the number of used columns that are not shown."""
 
-    columns: tuple[Shown, ...]
-    acting: tuple[Acting, ...]
+    columns: tuple[ShownColumn, ...]
+    acting: tuple[EffectThumbnail, ...]
     n_others: int
     intervals_unsure: bool = False
     level: str = percent(LEVEL)
 
     @property
     def says_how_sure(self) -> bool:
-        """Whether a test, samples or intervals say how sure the order is."""
+        """True if a test, samples or intervals say how sure the order is."""
         return any(column.sure for column in self.columns)
 
 
 def first_screen(analysis: Analysis) -> FirstScreen:
-    """Return the first columns of the leading ranking and what is known of them; none if the model explains nothing."""
+    """Return the first columns of the leading ranking with their effects; none if the model explains nothing."""
     if not analysis.model.quality.explains:
         return FirstScreen((), (), 0)
     ranking = analysis.shown
@@ -73,14 +73,14 @@ def first_screen(analysis: Analysis) -> FirstScreen:
     names = () if effects is None else [ranking.names[j] for j in shown if ranking.names[j] in effects.names]
     curves = [effects[name] for name in names]  # type: ignore[index]  # there are effects if there are names
     acting = tuple(
-        Acting(curve.name, picture, use_minus(curve.course.told))
+        EffectThumbnail(curve.name, picture, use_minus(curve.course.told))
         for curve, picture in zip(curves, thumbnails(curves), strict=True)
     )
     unsure = any(finding.kind is FindingKind.INTERVALS_UNSURE for finding in analysis.cautions)
     return FirstScreen(columns, acting, len(every) - len(shown), unsure)
 
 
-def _columns(analysis: Analysis, ranking: Ranking, shown: list[int]) -> tuple[Shown, ...]:
+def _columns(analysis: Analysis, ranking: Ranking, shown: list[int]) -> tuple[ShownColumn, ...]:
     scores = ranking.scores[shown]
     limits = np.empty((0, 2)) if ranking.draws is None else ranking.interval()[shown]
     largest = float(max(scores.max(), limits.max(initial=0.0)))
@@ -92,12 +92,12 @@ def _columns(analysis: Analysis, ranking: Ranking, shown: list[int]) -> tuple[Sh
             span = (low, round(high - low, 2))
             interval = " to ".join("0" if x < LEAST_PART * largest else number(x, 2) for x in limits[place])
         width = round(100.0 * float(scores[place]) / largest, 2)
-        columns.append(Shown(ranking.names[j], text, width, span, interval, *sureness(analysis, ranking, j)))
+        columns.append(ShownColumn(ranking.names[j], text, width, span, interval, *certainty(analysis, ranking, j)))
     return tuple(columns)
 
 
-def sureness(analysis: Analysis, ranking: Ranking, j: int) -> tuple[str, bool]:
-    """Say how sure it is that a column matters, by a test, samples or intervals, and whether it is sure enough."""
+def certainty(analysis: Analysis, ranking: Ranking, j: int) -> tuple[str, bool]:
+    """Return in words how sure it is that a column matters, by test, samples or intervals, and if that is enough."""
     name, k = ranking.names[j], analysis.n_first
     if analysis.tested is not None and name in analysis.tested.names:
         found = bool(analysis.tested.found[analysis.tested.names.index(name)])
@@ -128,7 +128,7 @@ def answer_sentences(analysis: Analysis) -> list[Markup]:
     else:
         verb = "matters" if len(names) == 1 else "matter"
         first = Markup("For {}, {} {} most among {}.").format(target, join_tags(names), verb, n_columns)
-    return [first, Markup("{}, {}.").format(_enough(analysis), quality_sentence(analysis))]
+    return [first, Markup("{}, {}.").format(_selection_clause(analysis), quality_sentence(analysis))]
 
 
 def sentence_on_test(analysis: Analysis) -> Markup:
@@ -148,7 +148,7 @@ def sentence_on_test(analysis: Analysis) -> Markup:
     return text.format(join_tags(found.discoveries, 8), verb, rate)
 
 
-def _enough(analysis: Analysis) -> Markup:
+def _selection_clause(analysis: Analysis) -> Markup:
     path, names = analysis.path, analysis.selected
     if path is None:
         return Markup("How many are enough was not searched")
@@ -164,19 +164,19 @@ def _enough(analysis: Analysis) -> Markup:
     return Markup("{} of the {} {} enough ({})").format(len(names), path.n_units, verb, join_tags(names, 8))
 
 
-# The power that advice about more rows aims at.
+# The power of the test for which advice about more rows is given.
 CHANCE = 0.8
-# Findings that name columns which may not be known before the target.
-GIVEN_AWAY = (FindingKind.MAY_LEAK, FindingKind.TARGET_FORMULA)
+# Kinds of findings about columns that may not be known before the target.
+LEAK_KINDS = (FindingKind.MAY_LEAK, FindingKind.TARGET_FORMULA)
 # Numbers of rows are rounded to this many digits.
 DIGITS = 2
 
 
 def advice(analysis: Analysis) -> list[Markup]:
-    """Return advice, the most urgent first; there is none where nothing was found."""
-    given_away = [finding for finding in analysis.cautions if finding.kind in GIVEN_AWAY]
-    suspect = {name for finding in given_away for name in finding.data["columns"]}
-    advised = [_leak_advice(analysis, finding) for finding in given_away]
+    """Return advice for what was found, the most urgent first."""
+    leaks = [finding for finding in analysis.cautions if finding.kind in LEAK_KINDS]
+    suspect = {name for finding in leaks for name in finding.data["columns"]}
+    advised = [_leak_advice(analysis, finding) for finding in leaks]
     if not analysis.model.quality.explains:
         text = "<b>Do not act</b> on the order of the columns: look for other columns, or for more rows."
         advised.append(Markup(text))
@@ -226,16 +226,16 @@ def _keep_advice(analysis: Analysis, suspect: set[str]) -> Iterator[Markup]:
 
 
 def _row_advice(analysis: Analysis) -> Iterator[Markup]:
-    """Say how many more rows would show that the strongest column not yet shown to matter does, if it may act.
+    """Advise how many more rows the test needs until the next column is shown to matter.
 
-    A column may act if the model uses it, or nearly added it.
+    Only columns that the model uses or nearly added are considered, because others may have no effect.
     """
     found, ranking = analysis.tested, analysis.leading
     if found is None or found.found.all():
         return
-    places = [ranking.names.index(name) for name in found.names]
-    came_close = [ranking.slopes is not None and float(ranking.slopes[j]) >= LEAST_SLOPE for j in places]
-    may_act = [ranking.is_used(j) or close for j, close in zip(places, came_close, strict=True)]
+    columns = [ranking.names.index(name) for name in found.names]
+    came_close = [ranking.slopes is not None and float(ranking.slopes[j]) >= LEAST_SLOPE for j in columns]
+    may_act = [ranking.is_used(j) or close for j, close in zip(columns, came_close, strict=True)]
     needed = np.where(~found.found & may_act, found.rows_needed(analysis.n_rows, CHANCE), np.inf)
     j = int(np.argmin(needed))
     more = needed[j] - analysis.n_rows
@@ -250,7 +250,7 @@ def _row_advice(analysis: Analysis) -> Iterator[Markup]:
 
 
 WIDTH, HEIGHT = 120, 44
-# Room around a small picture, for the width of lines.
+# The margin of a small picture, for the width of lines.
 EDGE = 4
 
 
@@ -261,16 +261,16 @@ def thumbnails(curves: Sequence[Curve]) -> list[Markup]:
     return [_picture(curve, low, (high - low) or 1.0) for curve in curves]
 
 
-def _picture(curve: Curve, low: float, room: float) -> Markup:
+def _picture(curve: Curve, low: float, span: float) -> Markup:
     x = EDGE + (WIDTH - 2 * EDGE) * (curve.x - curve.x[0]) / (float(np.ptp(curve.x)) or 1.0)
 
-    def up(values: np.ndarray) -> np.ndarray:
-        return HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * (values - low) / room
+    def to_pixels(values: np.ndarray) -> np.ndarray:
+        return HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * (values - low) / span
 
-    mean = up(curve.mean)
-    lower, upper = up(curve.band.T)
+    mean = to_pixels(curve.mean)
+    lower, upper = to_pixels(curve.band.T)
     has_band = bool(np.isfinite(curve.band).all())
-    parts = [Markup('<path class="zero" d="M0 {:z.1f}H{}"/>').format(float(up(np.zeros(1))[0]), WIDTH)]
+    parts = [Markup('<path class="zero" d="M0 {:z.1f}H{}"/>').format(float(to_pixels(np.zeros(1))[0]), WIDTH)]
     if curve.labels:
         if has_band:
             bars = "".join(f"M{at:z.1f} {a:z.1f}V{b:z.1f}" for at, a, b in zip(x, lower, upper, strict=True))
@@ -279,15 +279,14 @@ def _picture(curve: Curve, low: float, room: float) -> Markup:
         parts += [dot.format(*at) for at in zip(x, mean, strict=True)]
     else:
         if has_band:
-            around = _through(np.append(x, x[::-1]), np.append(lower, upper[::-1]))
+            around = _svg_path(np.append(x, x[::-1]), np.append(lower, upper[::-1]))
             parts.append(Markup('<path class="band" d="{}Z"/>').format(around))
-        parts.append(Markup('<path class="curve" d="{}"/>').format(_through(x, mean)))
+        parts.append(Markup('<path class="curve" d="{}"/>').format(_svg_path(x, mean)))
     size = Markup('viewBox="0 0 {} {}"').format(WIDTH, HEIGHT)
     return Markup('<svg class="thumb" {} aria-hidden="true" focusable="false">{}</svg>').format(
         size, Markup("").join(parts)
     )
 
 
-def _through(x: np.ndarray, y: np.ndarray) -> str:
-    """Return an SVG path through points."""
+def _svg_path(x: np.ndarray, y: np.ndarray) -> str:
     return "M" + "L".join(f"{at:z.1f} {height:z.1f}" for at, height in zip(x, y, strict=True))

@@ -1,4 +1,4 @@
-"""Numbers, names, lists and terms as readers of a page see them."""
+"""Format numbers, names and lists for the page, and explain its terms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LARGE = 1e9
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Format a number with this many significant digits, without an exponent where it is readable without."""
+    """Format a number with this many significant digits, and an exponent only for very small and very large ones."""
     if not np.isfinite(value):
         return "–"
     value = float(value)
@@ -29,7 +29,7 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def limits(low: float, high: float) -> dict[str, float | None]:
-    """Return an interval as a download keeps it; a limit that is no number is left open.
+    """Return an interval for a download; a limit that is no finite number becomes None.
 
     >>> limits(0.5, float("nan"))
     {'low': 0.5, 'high': None}
@@ -69,7 +69,7 @@ def join_tags(names: Sequence[str], most: int | None = None) -> Markup:
 
 
 def tag(name: str) -> Markup:
-    """Mark up the name of a column, shortened, with the full name where a reader points at it."""
+    """Mark up the name of a column, shortened, with the full name as its tooltip."""
     short = shorten(name)
     full = Markup(' title="{}"').format(name) if short != name else ""
     return Markup('<span class="name"{}>{}</span>').format(full, short)
@@ -109,7 +109,7 @@ def sentence(text: str) -> str:
 
 
 def align(values: Sequence[float] | np.ndarray, digits: int = 3) -> list[str]:
-    """Format the numbers of one column with the places that its largest needs; smaller ones are such as "<0.001"."""
+    """Format numbers of a column with the decimal places that the largest needs; smaller ones are such as "<0.001"."""
     finite = [abs(value) for value in values if np.isfinite(value)]
     largest = max(finite, default=0.0)
     if largest == 0 or not 1e-3 <= largest < 1e5:

@@ -1,8 +1,8 @@
-"""Tables as people have them, made fit for a model: read from a file, cleaned, and turned into numbers.
+"""Read a table from a file, clean it, and turn it into numbers for a model.
 
-`read_table` reads a file of any usual form into a `RawTable`. `clean` does with it what a careful analyst does before
-the first fit, and returns a `ModelTable` of inputs and target together with the list of `CleaningStep`s. `apply_recipe`
-does the same for new rows of a fitted model. `prepare` takes a table as it is, or refuses it. Read `clean.py` first.
+`read_table` reads a file of any usual format into a `RawTable`. `clean` cleans it as a careful analyst does before the
+first fit, and returns a `ModelTable` of inputs and target together with the list of `CleaningStep`s. `apply_recipe`
+cleans new rows for a fitted model. `prepare` takes a table as it is, or refuses it. Read `clean.py` first.
 """
 
 from gpsift.app.tables.clean import CleaningResult, clean, prepare

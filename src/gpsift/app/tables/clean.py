@@ -1,7 +1,7 @@
-"""From a table to the inputs and target of a model: `clean` mends what a model cannot take, `prepare` refuses it.
+"""Make inputs and target of a model from a table: `clean` mends faults of the table, `prepare` refuses them.
 
-`clean` applies the steps of `FINDERS` in their order, encodes the result, and points out columns and formulas that give
-the target away. `prepare` takes the table as it is: a column that needs a decision is an error that names the remedies.
+`clean` applies the steps of `FINDERS` in their order, encodes the result, and points out columns and formulas that
+determine the target. `prepare` takes the table as it is: a column that needs a decision is an error, with remedies.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from gpsift.app.tables.steps import (
     drop_nearly_empty,
     drop_repeated,
     drop_rows_without_target,
-    expand_dates,
     extend_recipe,
     fill_missing,
     limit_levels,
+    note_date_features,
     parse_dates,
     parse_numbers,
     storable_fill,
@@ -53,8 +53,8 @@ from gpsift.app.tables.steps import (
 Missing = Literal["refuse", "drop", "mean"]
 MISSING_CHOICES: tuple[str, ...] = get_args(Missing)
 # A message names at most this many columns.
-SHOWN = 12
-# The steps of cleaning in their order; each sees the table that the earlier ones leave.
+MOST_NAMED = 12
+# The functions that find the steps of cleaning, in their order; each takes the table that the earlier ones leave.
 FINDERS = (
     drop_empty,
     parse_numbers,
@@ -68,7 +68,7 @@ FINDERS = (
     fill_missing,
     drop_constant,
     drop_repeated,
-    expand_dates,
+    note_date_features,
 )
 
 
@@ -163,19 +163,19 @@ def _find_target(frame: pd.DataFrame, target: str | int) -> str:
     if isinstance(target, str) and target in names:
         return target
     try:
-        place = int(target)
+        position = int(target)
     except ValueError:
         raise ValueError(f"There is no column {target!r}; {_suggest_name(str(target), names)}.") from None
-    if not -len(names) <= place < len(names):
-        raise ValueError(f"There is no column {place}; there are {len(names)}, from 0 to {len(names) - 1}.")
-    return str(names[place])
+    if not -len(names) <= position < len(names):
+        raise ValueError(f"There is no column {position}; there are {len(names)}, from 0 to {len(names) - 1}.")
+    return str(names[position])
 
 
 def _suggest_name(name: str, names: Sequence[Any]) -> str:
     """Name the column that the user probably meant, and list all columns."""
     plain = {str(each).casefold(): str(each) for each in names}
     near = get_close_matches(name.casefold(), plain, n=1, cutoff=0.7)
-    known = f"{join_names(names, SHOWN)}{f' ({len(names)} in all)' if len(names) > SHOWN else ''}"
+    known = f"{join_names(names, MOST_NAMED)}{f' ({len(names)} in all)' if len(names) > MOST_NAMED else ''}"
     return f"did you mean {plain[near[0]]!r}? There are {known}" if near else f"there are {known}"
 
 
@@ -184,7 +184,7 @@ def _details(notes: Sequence[Finding]) -> str:
 
 
 def _leakage_findings(table: ModelTable) -> Iterator[Finding]:
-    """Yield findings about columns that nearly determine the target alone, and about formulas that do."""
+    """Yield findings about columns that nearly determine the target alone, and about formulas of the target."""
     columns = find_leaks(table)
     if columns:
         yield Finding(FindingKind.MAY_LEAK, {"columns": columns, "target": table.target})
@@ -233,17 +233,17 @@ def _select_useful_columns(
 def handle_missing(
     frame: pd.DataFrame, target: str, kinds: dict[str, ColumnType], missing: Missing, notes: list[Finding]
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Treat missing values as the user says, with a note about what was done, and entries of the recipe.
+    """Treat missing values by the option `missing`; return the table and new entries of the recipe, and add notes.
 
-    Means are filled in for numbers and dates, and a level of its own in categories.
+    With "mean", means are filled in for numbers and dates, and missing values of a category become a level.
     """
     counts = frame.isna().sum()
     counts = counts[counts > 0]
     if counts.empty:
         return frame, {}
     if missing == "refuse":
-        more = f" ({len(counts):,} columns in all)" if len(counts) > SHOWN else ""
-        where = join_names([f"{name} ({count})" for name, count in counts.items()], SHOWN) + more
+        more = f" ({len(counts):,} columns in all)" if len(counts) > MOST_NAMED else ""
+        where = join_names([f"{name} ({count})" for name, count in counts.items()], MOST_NAMED) + more
         raise TableError(
             f"{int(frame.isna().any(axis=1).sum())} of {len(frame)} rows have missing values, in {where}. Use ",
             Choice("missing", "drop"),

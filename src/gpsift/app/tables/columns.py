@@ -1,4 +1,4 @@
-"""One column of a table: its type, and the numbers and dates that its texts may be.
+"""Infer the type of a column, and read its texts as numbers or dates.
 
 `infer_type` decides from the values whether a column holds numbers, categories, dates or names of rows.
 `parse_number_texts` reads numbers with units, money, per cent, thousands separators, decimal commas or limits of
@@ -21,7 +21,7 @@ from pandas.api import types
 STRICT_DATE = re.compile(
     r"\d{4}-\d{1,2}-\d{1,2}([T ].*)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}( .*)?|\d{4}/\d{1,2}/\d{1,2}( .*)?"
 )
-# A column of texts that all differ names the rows, if there are at least so many rows.
+# A column of texts that all differ names the rows, if there are at least this many rows.
 LEAST_ROWS_OF_NAMES = 10
 # Texts among numbers are remarks or errors up to this share of a column. Above it the column is a category.
 MOST_TEXTS_AMONG_NUMBERS = 0.5
@@ -40,7 +40,7 @@ class ColumnType(Enum):
 
 def infer_type(column: pd.Series[Any]) -> ColumnType:
     """Return the type of a column, judged by its values."""
-    if isinstance(column.dtype, np.dtype) and column.dtype.kind == "f":  # the commonest, without a copy
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind == "f":  # the commonest type; no copy is made
         return ColumnType.EMPTY if np.isnan(column.to_numpy()).all() else ColumnType.NUMBER
     present = column.dropna()
     if present.empty:
@@ -114,8 +114,8 @@ def to_basic_types(frame: pd.DataFrame, codes: Set[str]) -> pd.DataFrame:
 def _to_basic_type(column: pd.Series[Any], *, is_code: bool) -> pd.Series[Any]:
     """Return a column as floats, dates or objects. Texts are stripped; objects that are all numbers become floats."""
     if types.is_datetime64_any_dtype(column):
-        moments = column if column.dt.tz is None else column.dt.tz_convert("UTC").dt.tz_localize(None)
-        return moments.astype("datetime64[ns]")
+        times = column if column.dt.tz is None else column.dt.tz_convert("UTC").dt.tz_localize(None)
+        return times.astype("datetime64[ns]")
     if isinstance(column.dtype, pd.PeriodDtype):
         return column.dt.to_timestamp().astype("datetime64[ns]")
     if types.is_timedelta64_dtype(column):
@@ -129,7 +129,7 @@ def _to_basic_type(column: pd.Series[Any], *, is_code: bool) -> pd.Series[Any]:
     return values.astype(float) if may_be_numbers and is_number and all(is_number) else values
 
 
-# At least this share of a column's texts must be plain numbers, and at most that share of them may be none at all.
+# Of a column's texts at least LEAST_PLAIN must be plain numbers, and at most MOST_TEXTS may be no numbers at all.
 LEAST_PLAIN = 0.5
 MOST_TEXTS = 0.2
 BELOW_LIMIT = frozenset(
@@ -145,7 +145,7 @@ CELL = re.compile(
     \s*(?P<unit>[^\d\s<>()][^\d<>()]{{0,14}})?\)?""",
     re.VERBOSE,
 )
-# "1,234" or "1'234,567": groups of three. A column of those only, without decimals, is taken for thousands.
+# "1,234" or "1'234,567": groups of three. If all numbers with a comma are of this kind, commas separate thousands.
 GROUPED = re.compile(r"\d{1,3}(?P<sign>[,'’ \u00a0\u202f])\d{3}(?:(?P=sign)\d{3})*(?:\.\d+)?")
 COMMA_DIGITS = r"(\d{1,3}(\.\d{3})+|\d+)(,\d+)?"
 DECIMAL_COMMA = re.compile(rf"{COMMA_DIGITS}|,\d+")
@@ -154,11 +154,11 @@ PLAIN = re.compile(r"\d+\.?\d*|\.\d+")
 
 @dataclass(frozen=True, eq=False)
 class TextNumbers:
-    """The numbers that the texts of a column stand for."""
+    """The numbers that the texts of a column denote."""
 
     values: Mapping[str, float]  # the number of each text
-    limits: frozenset[str] = frozenset()  # texts that stand for values below a limit of detection
-    how: tuple[str, ...] = ()  # notations that were understood, in words
+    limits: frozenset[str] = frozenset()  # texts that denote a value below a limit of detection
+    notations: tuple[str, ...] = ()  # the notations of the texts, in words
 
 
 def parse_number_texts(column: pd.Series[Any]) -> TextNumbers | None:
@@ -182,7 +182,7 @@ def parse_number_texts(column: pd.Series[Any]) -> TextNumbers | None:
     shorthands = [text for text in counts.index if text.lower() in BELOW_LIMIT]
     known = [text in values or text in shorthands for text in counts.index]
     n = counts.sum()
-    if len(set(values.values())) < 2 and _describe(cells, comma=comma):
+    if len(set(values.values())) < 2 and _notations(cells, comma=comma):
         return None
     if n == 0 or counts[is_plain].sum() < LEAST_PLAIN * n or counts[known].sum() < (1 - MOST_TEXTS) * n:
         return None
@@ -194,7 +194,7 @@ def parse_number_texts(column: pd.Series[Any]) -> TextNumbers | None:
         least = min((number for number in values.values() if number > 0), default=np.nan) / 2
     values |= dict.fromkeys(shorthands, least)
     read = {text: match for text, match in cells.items() if text in values}
-    return TextNumbers(values, frozenset(limits | set(shorthands)), _describe(read, comma=comma))
+    return TextNumbers(values, frozenset(limits | set(shorthands)), _notations(read, comma=comma))
 
 
 def _keep_one_unit(cells: dict[str, re.Match[str]], counts: pd.Series[int]) -> dict[str, re.Match[str]]:
@@ -230,7 +230,7 @@ def _is_below(text: str, cells: Mapping[str, re.Match[str]]) -> bool:
     return text in cells and cells[text]["limit"][:1] in ("<", "≤")
 
 
-def _describe(cells: Mapping[str, re.Match[str]], *, comma: bool) -> tuple[str, ...]:
+def _notations(cells: Mapping[str, re.Match[str]], *, comma: bool) -> tuple[str, ...]:
     """List the notations of some cells in words, such as "percent"."""
     units = {(match["unit"] or "").strip() for match in cells.values()} - {""}
     found = {
@@ -240,7 +240,7 @@ def _describe(cells: Mapping[str, re.Match[str]], *, comma: bool) -> tuple[str, 
         "thousands": not comma and any(GROUPED.fullmatch(match["digits"]) for match in cells.values()),
     }
     others = sorted(units - {"%"} - set(MONEY))
-    return (*(way for way, is_so in found.items() if is_so), *([f"unit {others[0]!r}"] if others else []))
+    return (*(name for name, is_found in found.items() if is_found), *([f"unit {others[0]!r}"] if others else []))
 
 
 MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
@@ -269,11 +269,11 @@ def parse_date_texts(column: pd.Series[Any]) -> pd.Series[Any] | None:
         return None
     plain = texts.map(_quarter_to_date)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of texts whose form pandas has to guess one by one
-        moments = pd.to_datetime(plain, errors="coerce", dayfirst=date_order(plain) == "day", format="mixed", utc=True)
-    if moments.notna().mean() < LEAST_DATES:
+        warnings.simplefilter("ignore")  # pandas warns if it guesses the format of each text
+        times = pd.to_datetime(plain, errors="coerce", dayfirst=date_order(plain) == "day", format="mixed", utc=True)
+    if times.notna().mean() < LEAST_DATES:
         return None
-    return moments.dt.tz_localize(None).astype("datetime64[ns]").reindex(column.index)
+    return times.dt.tz_localize(None).astype("datetime64[ns]").reindex(column.index)
 
 
 def _quarter_to_date(text: str) -> str:
@@ -299,22 +299,22 @@ def parse_date_numbers(column: pd.Series[Any]) -> pd.Series[Any] | None:
     present = column.dropna()
     if present.empty or not present.between(FIRST_NUMBER, LAST_NUMBER).all() or (present % 1 != 0).any():
         return None
-    moments = pd.to_datetime(present.astype(int).astype(str), format="%Y%m%d", errors="coerce")
-    return None if moments.isna().any() else moments.astype("datetime64[ns]").reindex(column.index)
+    times = pd.to_datetime(present.astype(int).astype(str), format="%Y%m%d", errors="coerce")
+    return None if times.isna().any() else times.astype("datetime64[ns]").reindex(column.index)
 
 
 DAY = np.timedelta64(1, "D")
 HOUR = np.timedelta64(1, "h")
-# Within a year the month adds nothing to the number of days.
+# Only dates that span more than a year have a month: within a year the number of days determines it.
 YEAR = 366 * DAY
-# Up to this span time is counted in hours.
+# Up to this span, time is counted in hours.
 FEW_DAYS = 3 * DAY
-# Parts of a date that come again, and their names in pandas.
+# Parts of a date that repeat, and their names in pandas.
 CALENDAR = {"month": "month", "weekday": "day_of_week", "hour": "hour"}
 
 
 def date_features(column: pd.Series[Any]) -> dict[str, np.ndarray]:
-    """Return the numbers that a model takes for a date, by name, each (n,).
+    """Return the features that encode a date, by name, each (n,).
 
     These are the time since the first date, and month, weekday and hour as far as they vary.
     """

@@ -39,7 +39,7 @@ def select_rows(frame: pd.DataFrame, condition: str) -> np.ndarray:
     """Return which rows satisfy a condition, (n,) booleans.
 
     A condition compares columns, numbers and texts by ``<, <=, >, >=, ==, !=, in [...]``, combined by ``and``, ``or``,
-    ``not``, ``+ - * /`` and brackets. Names with blanks or other signs stand in backquotes.
+    ``not``, ``+ - * /`` and brackets. Names with blanks or other signs are put in backquotes.
 
     Examples
     --------
@@ -57,49 +57,49 @@ def select_rows(frame: pd.DataFrame, condition: str) -> np.ndarray:
         raise ValueError(
             f'The condition {condition!r} cannot be read ({why}). Write it like "age > 60". {QUOTING}'
         ) from None
-    found = _Evaluation(frame, quoted, condition).of(tree)
+    found = _Evaluator(frame, quoted, condition).evaluate(tree)
     if not isinstance(found, pd.Series) or found.dtype != bool:
         raise ValueError(f'The condition {condition!r} is no comparison; write it like "age > 60".')
     return found.to_numpy()
 
 
-class _Evaluation:
-    """The evaluation of a syntax tree. Any node that is not listed here is an error."""
+class _Evaluator:
+    """Evaluates a syntax tree on the columns of a table. Any node that `evaluate` does not list is an error."""
 
     def __init__(self, frame: pd.DataFrame, quoted: list[str], condition: str):
         self._frame, self._quoted, self._condition = frame, quoted, condition
 
-    def of(self, node: ast.expr) -> Any:
+    def evaluate(self, node: ast.expr) -> Any:
         match node:
             case ast.BoolOp(op=op, values=values):
                 combine = operator.and_ if isinstance(op, ast.And) else operator.or_
-                return reduce(combine, [self._truth(value) for value in values])
+                return reduce(combine, [self._evaluate_truth(value) for value in values])
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return ~self._truth(operand)
+                return ~self._evaluate_truth(operand)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return -self.of(operand)
+                return -self.evaluate(operand)
             case ast.BinOp(left=left, op=op, right=right) if type(op) in ARITHMETIC:
-                return self._applied(ARITHMETIC[type(op)], self.of(left), self.of(right))
+                return self._apply(ARITHMETIC[type(op)], self.evaluate(left), self.evaluate(right))
             case ast.Compare(left=left, ops=ops, comparators=comparators) if all(type(op) in COMPARISONS for op in ops):
-                return self._chain([self.of(left), *map(self.of, comparators)], ops)
+                return self._compare([self.evaluate(left), *map(self.evaluate, comparators)], ops)
             case ast.Name(id=name):
-                return self._column(name)
+                return self._get_column(name)
             case ast.Constant(value=value) if isinstance(value, int | float | str):
                 return value
             case ast.List(elts=elements) | ast.Tuple(elts=elements):
-                return [self.of(element) for element in elements]
+                return [self.evaluate(element) for element in elements]
         raise ValueError(
             f"The condition {self._condition!r} holds {ast.unparse(node)!r}, which is not allowed: only columns, "
             "numbers, texts, comparisons, arithmetic, and, or, not."
         )
 
-    def _chain(self, values: list[Any], ops: list[ast.cmpop]) -> Any:
+    def _compare(self, values: list[Any], ops: list[ast.cmpop]) -> Any:
         result: Any = True
         for left, op, right in zip(values, ops, values[1:], strict=False):
-            result = result & self._applied(COMPARISONS[type(op)], left, right)
+            result = result & self._apply(COMPARISONS[type(op)], left, right)
         return result
 
-    def _applied(self, function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+    def _apply(self, function: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
         try:
             return function(left, right)
         except (TypeError, AttributeError):
@@ -108,13 +108,13 @@ class _Evaluation:
                 f"{QUOTING}"
             ) from None
 
-    def _truth(self, node: ast.expr) -> Any:
-        value = self.of(node)
+    def _evaluate_truth(self, node: ast.expr) -> Any:
+        value = self.evaluate(node)
         if isinstance(value, pd.Series) and value.dtype == bool:
             return value
         raise ValueError(f"The condition {self._condition!r} uses {ast.unparse(node)!r} as true or false; compare it.")
 
-    def _column(self, name: str) -> pd.Series[Any]:
+    def _get_column(self, name: str) -> pd.Series[Any]:
         if name.startswith(PLACEHOLDER) and name.removeprefix(PLACEHOLDER).isdigit():
             name = self._quoted[int(name.removeprefix(PLACEHOLDER))]
         if name not in self._frame:

@@ -1,4 +1,4 @@
-"""A table without missing values becomes a `ModelTable`: numbers, indicators, features of dates, and a target."""
+"""Encode a table without missing values as a `ModelTable`: numbers, indicators, features of dates, and a target."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ModelTable:
     groups: dict[str, list[str]] = field(default_factory=dict)  # columns of `X`, by category or date
     notes: tuple[Finding, ...] = ()  # what was done to the table
     dates: tuple[str, ...] = ()
-    recipe: CleaningRecipe = CleaningRecipe()  # by which new rows take the same form
+    recipe: CleaningRecipe = CleaningRecipe()  # by which new rows are brought into the form of `X`
 
     @property
     def categories(self) -> list[str]:
@@ -47,7 +47,7 @@ class ModelTable:
         return [name for name in self.groups if name not in self.dates]
 
     @property
-    def owner(self) -> dict[str, str]:
+    def user_column(self) -> dict[str, str]:
         """The user's column for each column of `X`."""
         own = {str(name): str(name) for name in self.X}
         return own | {column: name for name, members in self.groups.items() for column in members}
@@ -55,11 +55,11 @@ class ModelTable:
     @property
     def columns(self) -> list[str]:
         """The user's columns, in the order of `X`."""
-        return list(dict.fromkeys(self.owner.values()))
+        return list(dict.fromkeys(self.user_column.values()))
 
-    def take(self, places: np.ndarray) -> ModelTable:
-        """Return the table with some of the rows."""
-        return replace(self, rows=self.rows.iloc[places], X=self.X.iloc[places], y=self.y[places])
+    def take(self, positions: np.ndarray) -> ModelTable:
+        """Return the table with the rows at these positions."""
+        return replace(self, rows=self.rows.iloc[positions], X=self.X.iloc[positions], y=self.y[positions])
 
 
 def encode(
@@ -92,15 +92,15 @@ def _encode_inputs(inputs: pd.DataFrame, kinds: Mapping[str, ColumnType]) -> tup
             made = date_features(column)
         else:  # two levels get one indicator, more get one each
             codes, levels = pd.factorize(column.astype(str), sort=True)
-            places = [len(levels) - 1] if len(levels) <= 2 else range(len(levels))
-            made = {f"{name}={levels[code]}": (codes == code).astype(float) for code in places}
+            coded = [len(levels) - 1] if len(levels) <= 2 else range(len(levels))
+            made = {f"{name}={levels[code]}": (codes == code).astype(float) for code in coded}
         groups[name] = []
-        for wanted, values in made.items():
-            free = wanted
-            while free in columns or free in inputs:
-                free += "'"
-            groups[name].append(free)
-            columns[free] = values
+        for feature, values in made.items():
+            unique = feature
+            while unique in columns or unique in inputs:
+                unique += "'"
+            groups[name].append(unique)
+            columns[unique] = values
     return pd.DataFrame(columns, index=inputs.index), groups
 
 

@@ -1,4 +1,4 @@
-"""File formats: `detect_format` knows them by the first bytes; readers of Parquet, Feather, Excel, SQLite and JSON."""
+"""Detect the format of a file by its first bytes, and read Parquet, Feather, Excel, SQLite and JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FIRST_BYTES: Mapping[bytes, str] = {
     b"SQLite format 3\x00": "sqlite",
     b"\xd0\xcf\x11\xe0": "old excel",
 }
-# The end of the name decides if the content does not.
+# The end of the file's name decides if the content is of no known format.
 FORMAT_OF_SUFFIX: Mapping[str, str] = {
     ".parquet": "parquet",
     ".pq": "parquet",
@@ -44,28 +44,28 @@ WORKBOOK = "xl/"
 
 @dataclass(frozen=True)
 class SheetChoice:
-    """The rule by which one table of a file is picked: by its name, or by a column that it has."""
+    """The table or sheet to read from a file with several: the one called `table`, or one with the column `target`."""
 
     table: str | None = None
     target: str | None = None
 
-    def pick(self, columns: Mapping[str, list[str]], where: str, what: str, *, or_first: bool = False) -> str:
+    def pick(self, columns: Mapping[str, list[str]], source: str, what: str, *, or_first: bool = False) -> str:
         """Return the name of the table to read, given the columns of each.
 
         If several fit, take the first one (`or_first`), or raise an error.
         """
         names = list(columns)
         if not names:
-            raise ValueError(f"{where} has no {what}.")
+            raise ValueError(f"{source} has no {what}.")
         if self.table is not None:
             if self.table not in names:
-                raise ValueError(f"{where} has no {what[:-1]} {self.table!r}; there are {join_names(names)}.")
+                raise ValueError(f"{source} has no {what[:-1]} {self.table!r}; there are {join_names(names)}.")
             return self.table
         holding = [name for name in names if self.target in columns[name]]
         if len(names) == 1 or len(holding) == 1 or or_first:
             return (holding or names)[0]
         having = f"several have a column {self.target!r}" if holding else f"none has a column {self.target!r}"
-        raise ValueError(f"{where} has the {what} {join_names(names)}, and {having}. Name one: `table`.")
+        raise ValueError(f"{source} has the {what} {join_names(names)}, and {having}. Name one: `table`.")
 
     def step(self, name: str, n: int, what: str) -> tuple[CleaningStep, ...]:
         """Return the step that names the picked table, if there are several and the user named none."""
@@ -75,10 +75,10 @@ class SheetChoice:
 
 
 def detect_format(content: bytes, ending: str) -> str:
-    """Return the format of a file by its content or else by the end of its name; anything else is text."""
-    for first, form in FIRST_BYTES.items():
+    """Return the format of a file by its content, or else by the end of its name; text if both are unknown."""
+    for first, file_format in FIRST_BYTES.items():
         if content.startswith(first):
-            return form
+            return file_format
     if content.startswith(b"PK") and is_workbook(content):
         return "excel"
     return FORMAT_OF_SUFFIX.get(ending, TEXT)
@@ -93,19 +93,19 @@ def is_workbook(content: bytes) -> bool:
         return False
 
 
-def read_frame(form: str, content: bytes, where: str) -> pd.DataFrame:
+def read_frame(file_format: str, content: bytes, source: str) -> pd.DataFrame:
     """Read a Parquet or Feather file."""
-    read = pd.read_parquet if form == "parquet" else pd.read_feather
-    return _read_with("pyarrow", form.capitalize(), read, content, where)
+    read = pd.read_parquet if file_format == "parquet" else pd.read_feather
+    return _read_with("pyarrow", file_format.capitalize(), read, content, source)
 
 
-def read_sheets(content: bytes, where: str) -> dict[str, list[Record]]:
+def read_sheets(content: bytes, source: str) -> dict[str, list[Record]]:
     """Read the cells of each sheet of a workbook, line by line, except of empty sheets."""
-    sheets = _read_with("openpyxl", "Excel", pd.read_excel, content, where, header=None, sheet_name=None)
+    sheets = _read_with("openpyxl", "Excel", pd.read_excel, content, source, header=None, sheet_name=None)
     return {str(name): frame.to_numpy(dtype=object).tolist() for name, frame in sheets.items() if not frame.empty}
 
 
-def read_sqlite(content: bytes, where: str, choice: SheetChoice) -> tuple[pd.DataFrame, tuple[CleaningStep, ...]]:
+def read_sqlite(content: bytes, source: str, choice: SheetChoice) -> tuple[pd.DataFrame, tuple[CleaningStep, ...]]:
     """Read a table or view of an SQLite database."""
     try:
         connection = sqlite3.connect(":memory:")
@@ -115,10 +115,10 @@ def read_sqlite(content: bytes, where: str, choice: SheetChoice) -> tuple[pd.Dat
         columns = {
             name: [row[1] for row in connection.execute(f"PRAGMA table_info({_quoted(name)})")] for name in names
         }
-        name = choice.pick(columns, where, "tables")
+        name = choice.pick(columns, source, "tables")
         frame = pd.read_sql_query(f"SELECT * FROM {_quoted(name)}", connection)
     except (sqlite3.Error, pd.errors.DatabaseError) as error:
-        raise ValueError(f"{where} could not be read as SQLite: {error}.") from None
+        raise ValueError(f"{source} could not be read as SQLite: {error}.") from None
     finally:
         connection.close()
     return frame, choice.step(name, len(names), "tables")
@@ -128,16 +128,16 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _read_with(library: str, kind: str, read: Callable[..., Any], content: bytes, where: str, **options: Any) -> Any:
+def _read_with(library: str, kind: str, read: Callable[..., Any], content: bytes, source: str, **options: Any) -> Any:
     try:
         return read(io.BytesIO(content), **options)
     except ImportError as error:
         raise ImportError(
             f"{kind} files are read with {library}: pip install {library}, or save the table as CSV. ({error})"
         ) from None
-    # The classes of pyarrow's errors cannot be imported without pyarrow; a damaged archive raises others again.
+    # The classes of pyarrow's errors cannot be imported without pyarrow; a damaged archive raises still other classes.
     except Exception as error:
-        raise ValueError(f"{where} could not be read as {kind}: {error}") from error
+        raise ValueError(f"{source} could not be read as {kind}: {error}") from error
 
 
 def looks_like_json(text: str) -> bool:
@@ -146,23 +146,23 @@ def looks_like_json(text: str) -> bool:
     return start.startswith("{") or (start.startswith("[") and start[1:].lstrip()[:1] in ("{", "["))
 
 
-def read_json(text: str, where: str) -> pd.DataFrame:
-    """Read a table in JSON: a list of records, columns by name, one record a line, or a list inside an object.
+def read_json(text: str, source: str) -> pd.DataFrame:
+    """Read a table in JSON: a list of records, columns by name, one record on each line, or a list inside an object.
 
     Objects inside cells become columns such as "place.lat"; lists inside cells become texts.
     """
     try:
         found = _parse_json(text)
     except json.JSONDecodeError as error:
-        raise ValueError(f"{where} begins like JSON, but could not be read as such: {error}.") from None
+        raise ValueError(f"{source} begins like JSON, but could not be read as such: {error}.") from None
     frame = _frame_from_json(found)
     if frame is None:
-        raise ValueError(f"{where} is JSON, but no table: a list of records, or columns by name, is needed.")
+        raise ValueError(f"{source} is JSON, but no table: a list of records, or columns by name, is needed.")
     return frame.map(lambda cell: json.dumps(cell) if isinstance(cell, list | dict) else cell)
 
 
 def _parse_json(text: str) -> Any:
-    """Parse one JSON value, or one value a line."""
+    """Parse one JSON value, or one value on each line."""
     try:
         return json.loads(text)
     except json.JSONDecodeError:

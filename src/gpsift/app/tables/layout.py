@@ -1,7 +1,7 @@
-"""Where a table lies among lines of cells: below titles, with a line of units, above totals and remarks.
+"""Find a table among lines of cells, which may also be titles, a line of units, totals and remarks.
 
 `text_records` splits a text into cells, by the delimiter that fits the first lines best. `find_table` finds the header
-and the rows of the table, in a text or on a sheet of a workbook, and lists what it dropped as steps.
+and the rows of the table, in a text or on a sheet of a workbook, and lists the lines that it drops as steps.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ TOTAL = re.compile(r"(grand |sub)?(total|sum|mean|average|summe|gesamt|mittelwer
 NUMBER = re.compile(r"[+-]?(\d+([.,]\d+)*|[.,]\d+)([eE][+-]?\d+)?%?")
 LIKE_NUMBER = re.compile(r"[<>~]?\s*[+-]?[$€£¥]?\s*[.,]?\d|n\.?d\.?$", re.IGNORECASE)
 COMMENT = "#"
-# The last row may be totals, and the first row units, only in a table of at least so many rows.
+# The last row may be totals, and the first row units, only in a table of at least this many rows.
 FEWEST_ROWS = 3
-# If more than this share of the lines have another length, the delimiter is wrong.
+# If more than this share of the lines differ in length from the header, the delimiter is wrong.
 MOST_UNEVEN = 0.2
 TITLE_SHOWN = 40
-# These many lines decide whether a column holds numbers.
-LINES_LOOKED_AT = 200
+# This many lines decide whether a column holds numbers.
+COLUMN_SAMPLE_LINES = 200
 DELIMITERS = (",", ";", "\t", "|")
 # The "delimiter" of cells that are separated by blanks.
 BLANKS = " "
 # The delimiter is found in this many lines, of which this share must agree.
 SAMPLE_LINES = 50
-MOST_LINES = 0.8
+AGREEING_SHARE = 0.8
 # At most this many lines are titles above the header.
 TITLE_LINES = 5
 FIXED_WIDTH = "fixed width"
@@ -54,7 +54,7 @@ def find_delimiter(text: str) -> str:
     best, most = ",", 1
     for delimiter in DELIMITERS:
         widths = _widths(text, delimiter)
-        if widths[0] > most and widths.count(widths[0]) >= MOST_LINES * len(widths):
+        if widths[0] > most and widths.count(widths[0]) >= AGREEING_SHARE * len(widths):
             best, most = delimiter, widths[0]
     return best
 
@@ -62,7 +62,7 @@ def find_delimiter(text: str) -> str:
 def sniff_delimiter(text: str) -> str:
     """Return the delimiter of a text that may have titles above the header, or cells separated by blanks.
 
-    `FIXED_WIDTH` stands for columns of fixed width.
+    Return `FIXED_WIDTH` for columns of fixed width.
     """
     first = find_delimiter(text)
     better = next((delimiter for delimiter in DELIMITERS if _splits_better(text, delimiter, first)), None)
@@ -72,8 +72,8 @@ def sniff_delimiter(text: str) -> str:
         return first
     blank = _widths(text, BLANKS)
     common = _most_common(blank)
-    # The header may lack the name of a first column with names of rows.
-    if common > 1 and blank[0] in (common, common - 1) and blank.count(common) >= MOST_LINES * (len(blank) - 1):
+    # The header may lack a name for the first column, if that names the rows.
+    if common > 1 and blank[0] in (common, common - 1) and blank.count(common) >= AGREEING_SHARE * (len(blank) - 1):
         return BLANKS
     below_titles = {delimiter: _most_common_width(text, delimiter) for delimiter in (*DELIMITERS, BLANKS)}
     best = max(DELIMITERS, key=lambda delimiter: below_titles[delimiter])
@@ -83,16 +83,16 @@ def sniff_delimiter(text: str) -> str:
         return BLANKS
     lines = [line.strip() for line in text.splitlines()[:SAMPLE_LINES] if line.strip()]
     n_gaps = sum(GAP.search(line) is not None for line in lines)
-    return FIXED_WIDTH if n_gaps >= MOST_LINES * len(lines) else first
+    return FIXED_WIDTH if n_gaps >= AGREEING_SHARE * len(lines) else first
 
 
-def text_records(text: str, where: str) -> tuple[str, list[Record]]:
+def text_records(text: str, source: str) -> tuple[str, list[Record]]:
     """Return the delimiter of a text, and its cells line by line without empty lines."""
     try:
         delimiter = sniff_delimiter(text)
         read = READERS.get(delimiter, _split_by_delimiter)(text, delimiter)
     except csv.Error as error:
-        raise ValueError(f"{where} could not be read as a table in text: {error}.") from None
+        raise ValueError(f"{source} could not be read as a table in text: {error}.") from None
     return delimiter, [record for record in read if len(record) > 1 or "".join(map(str, record)).strip()]
 
 
@@ -126,11 +126,11 @@ def _most_common(widths: list[int]) -> int:
 
 
 def _most_common_width(text: str, delimiter: str) -> int:
-    """Return the number of cells of most lines, apart from a few titles; 1 if lines differ too much."""
+    """Return the commonest number of cells, if most lines but a few titles have it; otherwise 1."""
     widths = _widths(text, delimiter)
     common = _most_common(widths)
     n = widths.count(common)
-    return common if n > len(widths) / 2 and n >= MOST_LINES * (len(widths) - TITLE_LINES) else 1
+    return common if n > len(widths) / 2 and n >= AGREEING_SHARE * (len(widths) - TITLE_LINES) else 1
 
 
 def _splits_better(text: str, delimiter: str, first: str) -> bool:
@@ -148,30 +148,30 @@ def _splits_better(text: str, delimiter: str, first: str) -> bool:
 
 @dataclass(frozen=True)
 class TableLayout:
-    """The header and the rows of a table, and the steps that it took to find them."""
+    """The header and the rows of a table, and the steps by which they were found."""
 
     header: Record
     body: list[Record]
     steps: tuple[CleaningStep, ...] = ()
 
-    def with_step(self, kind: FindingKind, count: int, **detail: Any) -> TableLayout:
+    def add_step(self, kind: FindingKind, count: int, **detail: Any) -> TableLayout:
         return replace(self, steps=(*self.steps, CleaningStep(kind, count=count, detail=detail)))
 
 
-def find_table(records: Sequence[Record], where: str) -> TableLayout:
+def find_table(records: Sequence[Record], source: str) -> TableLayout:
     """Find the header and the rows of a table, and give every row as many cells as the header."""
     filled = [number for number, record in enumerate(records) if _n_cells(record)]
     if not filled:
-        raise ValueError(f"{where} is empty.")
+        raise ValueError(f"{source} is empty.")
     layout = _drop_remarks(_add_header(_drop_title_lines(list(records[filled[0] :]))))
-    layout = _drop_totals(_drop_units(_pad_rows(layout, where)))
+    layout = _drop_totals(_drop_units(_pad_rows(layout, source)))
     if not layout.body:
-        raise ValueError(f"{where} has a header but no rows.")
+        raise ValueError(f"{source} has a header but no rows.")
     return layout
 
 
 def is_empty(cell: Cell) -> bool:
-    """Return whether a cell is empty."""
+    """Return whether a cell has no value, or an empty text."""
     return cell.strip() == "" if isinstance(cell, str) else cell is None or bool(pd.isna(cell))
 
 
@@ -228,15 +228,15 @@ def _n_cells(record: Record) -> int:
     return sum(not is_empty(cell) for cell in record)
 
 
-def _width(records: Sequence[Record]) -> int:
-    """Return the commonest number of cells of a line; the largest of several."""
+def _commonest_width(records: Sequence[Record]) -> int:
+    """Return the commonest number of cells of a line; of equally common ones the largest."""
     counts = Counter(map(len, records))
     return max(counts, key=lambda width: (counts[width], width))
 
 
 def _drop_title_lines(records: list[Record]) -> TableLayout:
     """Drop the lines above the header, which is the first line as wide as the table."""
-    width = _width(records)
+    width = _commonest_width(records)
     place = 0
     while width > 1 and place < len(records) - 1:
         record = records[place]
@@ -250,18 +250,18 @@ def _drop_title_lines(records: list[Record]) -> TableLayout:
     if place == 0:
         return layout
     text = " ".join(str(cell).strip() for cell in records[0] if not is_empty(cell))[:TITLE_SHOWN]
-    return layout.with_step(FindingKind.LINES_ABOVE, place, text=text)
+    return layout.add_step(FindingKind.LINES_ABOVE, place, text=text)
 
 
 def _add_header(layout: TableLayout) -> TableLayout:
-    """Add a header if the first line has numbers, or one name if the first column lacks it."""
+    """Add a header if the first line has numbers, or an empty name if the header has one cell too few."""
     header, body = layout.header, layout.body
     if body and _is_row_of_numbers(header):
         names = [f"column {number}" for number in range(1, len(header) + 1)]
         found = replace(layout, header=names, body=[header, *body])
-        return found.with_step(FindingKind.HEADER_MISSING, len(names), text=join_names(names, 3))
-    if body and len(header) == _width(body) - 1:
-        return replace(layout, header=["", *header]).with_step(FindingKind.HEADER_SHORT, 1, text="column 1")
+        return found.add_step(FindingKind.HEADER_MISSING, len(names), text=join_names(names, 3))
+    if body and len(header) == _commonest_width(body) - 1:
+        return replace(layout, header=["", *header]).add_step(FindingKind.HEADER_SHORT, 1, text="column 1")
     return layout
 
 
@@ -271,8 +271,8 @@ def _is_row_of_numbers(header: Record) -> bool:
         return False
     plain = [str(cell).strip() for cell in header if len(re.findall("[.,]", str(cell))) <= 1]
     numbers = [float(cell.rstrip("%").replace(",", ".")) for cell in plain]
-    counts = all(number == int(number) for number in numbers) and numbers == sorted(set(numbers))
-    return len(numbers) < len(header) or not counts
+    ascending = all(number == int(number) for number in numbers) and numbers == sorted(set(numbers))
+    return len(numbers) < len(header) or not ascending
 
 
 def _drop_remarks(layout: TableLayout) -> TableLayout:
@@ -288,14 +288,14 @@ def _drop_remarks(layout: TableLayout) -> TableLayout:
     if not texts:
         return layout
     found = replace(layout, body=body[:n])
-    return found.with_step(FindingKind.LINES_BELOW, len(body) - n, text=texts[0][:TITLE_SHOWN])
+    return found.add_step(FindingKind.LINES_BELOW, len(body) - n, text=texts[0][:TITLE_SHOWN])
 
 
 def _first(record: Record) -> Cell:
     return next(cell for cell in record if not is_empty(cell))
 
 
-def _pad_rows(layout: TableLayout, where: str) -> TableLayout:
+def _pad_rows(layout: TableLayout, source: str) -> TableLayout:
     """Give every line as many cells as the header; raise an error if too many lines differ."""
     width = len(layout.header)
     if all(len(record) == width for record in layout.body):
@@ -308,24 +308,24 @@ def _pad_rows(layout: TableLayout, where: str) -> TableLayout:
     ]
     if len(uneven) > max(1, MOST_UNEVEN * len(layout.body)):
         first = layout.body[uneven[0] - 2]
-        raise TableError(f"Record {uneven[0]} of {where} has {len(first)} fields but the header has {width}.")
+        raise TableError(f"Record {uneven[0]} of {source} has {len(first)} fields but the header has {width}.")
     found = replace(layout, body=cut)
-    return found.with_step(FindingKind.LINES_UNEVEN, len(uneven)) if uneven else found
+    return found.add_step(FindingKind.LINES_UNEVEN, len(uneven)) if uneven else found
 
 
 def _drop_units(layout: TableLayout) -> TableLayout:
-    """Drop a first line of texts if one of them stands above a column of numbers."""
+    """Drop a first line of texts if one of them is above a column of numbers."""
     first, rest = (layout.body[0] if layout.body else []), layout.body[1:]
     if len(rest) < FEWEST_ROWS or any(map(_begins_like_number, first)):
         return layout
-    columns = zip(*rest[:LINES_LOOKED_AT], strict=True)
+    columns = zip(*rest[:COLUMN_SAMPLE_LINES], strict=True)
     below = [(cell, column) for cell, column in zip(first, columns, strict=True) if not is_missing(cell)]
     present = [[cell for cell in column if not is_missing(cell)] for _, column in below]
     has_numbers = any(cells and all(map(_begins_like_number, cells)) for cells in present)
     if any(cell in column for cell, column in below) or not has_numbers:
         return layout
     text = join_names([str(cell).strip() for cell, _ in below], 4)
-    return replace(layout, body=rest).with_step(FindingKind.LINE_OF_UNITS, 1, text=text)
+    return replace(layout, body=rest).add_step(FindingKind.LINE_OF_UNITS, 1, text=text)
 
 
 def _begins_like_number(cell: Cell) -> bool:
@@ -333,7 +333,7 @@ def _begins_like_number(cell: Cell) -> bool:
 
 
 def _drop_totals(layout: TableLayout) -> TableLayout:
-    """Drop a last line that is called a total, if no other line is."""
+    """Drop the last line if it is labelled as a total, and no other line is."""
     if len(layout.body) <= FEWEST_ROWS or len(layout.header) < 2:
         return layout
     last = layout.body[-1]
@@ -341,4 +341,4 @@ def _drop_totals(layout: TableLayout) -> TableLayout:
     if not places or any(record[places[0]] == last[places[0]] for record in layout.body[:-1]):
         return layout
     found = replace(layout, body=layout.body[:-1])
-    return found.with_step(FindingKind.LINES_BELOW, 1, text=str(last[places[0]]).strip())
+    return found.add_step(FindingKind.LINES_BELOW, 1, text=str(last[places[0]]).strip())

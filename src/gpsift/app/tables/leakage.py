@@ -1,7 +1,7 @@
-"""Leakage: columns that nearly determine the target alone, and formulas of a few columns that equal it.
+"""Find leakage: columns that nearly determine the target alone, and formulas of a few columns that equal it.
 
 `find_leaks` looks at rank correlations, and at classes that a column separates. `find_formulas` looks for sums and
-products of powers that give the target up to rounding: trimmed least squares finds the weights, in columns ordered by
+products of powers that equal the target up to rounding: trimmed least squares finds the weights, in columns ordered by
 weight or by orthogonal matching pursuit, and a formula must hold in nearly all rows within the error of rounding.
 """
 
@@ -21,9 +21,9 @@ from gpsift.app.tables.encode import ModelTable
 
 # A correlation of values or of ranks above this, in size, is a leak.
 NEARLY_ONE = 0.9995
-# At most this share of the rows may have another class than the other rows of their value, or on their side.
+# A column separates the classes, by its order or by its values, if at most this share of the rows are exceptions.
 EXCEPTIONS = 0.002
-# With fewer rows chance alone gives such columns.
+# With fewer rows columns are leaks by chance.
 FEWEST_ROWS = 20
 # With fewer rows for each value, a value has one class by chance.
 ROWS_OF_A_VALUE = 5
@@ -41,8 +41,8 @@ def find_leaks(table: ModelTable) -> tuple[str, ...]:
         found = np.array([_separates_classes(x, table.y) for x in columns.to_numpy().T])
     else:
         found = _tracks_target(columns.to_numpy(), table.y)
-    names, owner = list(map(str, columns.columns)), table.owner
-    return tuple(dict.fromkeys(owner.get(names[j], names[j]) for j in np.flatnonzero(found).tolist()))
+    names, user_column = list(map(str, columns.columns)), table.user_column
+    return tuple(dict.fromkeys(user_column.get(names[j], names[j]) for j in np.flatnonzero(found).tolist()))
 
 
 def _tracks_target(X: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -81,17 +81,17 @@ MOST_FORMULAS = 3
 # Formulas are searched for in this many rows. More columns than this enter one after the other, not all at once.
 MOST_ROWS = 1000
 MOST_AT_ONCE = 200
-# A formula must hold in this share of the rows. Values that were filled in break it, and so do errors.
+# A formula must hold in this share of the rows. It need not hold where values were filled in or are wrong.
 LEAST_SHARE = 0.95
 # Trimmed least squares fits this share of the rows, and chooses them this many times.
 TRUSTED = 0.9
 ROUNDS = 4
-# The remainder may be this many standard deviations of the target. A coarser target proves nothing.
-MOST_LEFT = 0.03
+# The residual may be this many standard deviations of the target: coarser rounding would let any formula hold.
+LARGEST_RESIDUAL = 0.03
 # Errors of arithmetic, in standard deviations of the target, also in single precision.
 ARITHMETIC = 1e-6
 # A tolerance for the error of estimated weights, as a multiple of the error of rounding.
-ALLOWED = 1.5
+TOLERANCE = 1.5
 # Weights are written with fewer digits than this.
 MOST_DIGITS = 8
 # Powers are whole or half numbers up to this one, and estimates must be this close to them.
@@ -160,19 +160,19 @@ def _find_product(X: np.ndarray, y: np.ndarray, names: Sequence[str]) -> Formula
         powers = np.round(2 * weights) / 2
         factors = [(float(e), usable[j]) for e, j in zip(powers, chosen, strict=True)]
         is_valid = np.all((powers != 0) & (np.abs(powers) <= LARGEST_POWER) & (np.abs(weights - powers) <= POWER_ERROR))
-        is_rooted = any(e % 1 and (X[:, j] < 0).any() for e, j in factors)
-        if not is_valid or is_rooted:
+        is_complex = any(e % 1 and (X[:, j] < 0).any() for e, j in factors)
+        if not is_valid or is_complex:
             continue
-        made = np.prod([X[:, j] ** e for e, j in factors], axis=0)
-        factor = float(np.median(y / made))
+        product = np.prod([X[:, j] ** e for e, j in factors], axis=0)
+        factor = float(np.median(y / product))
         relative = sum(abs(e) * rounding_units(X[:, j]) / np.abs(X[:, j]) for e, j in factors)
-        rounding = (rounding_units(y) + np.abs(factor * made) * relative) / 2
-        share = _share_of_rows(y - factor * made, rounding, y)
+        rounding = (rounding_units(y) + np.abs(factor * product) * relative) / 2
+        share = _share_of_rows(y - factor * product, rounding, y)
         if share is None:
             continue
         for digits in range(1, MOST_DIGITS):
             plain = _round_digits(factor, digits)
-            if (_share_of_rows(y - plain * made, rounding, y) or 0.0) >= share:
+            if (_share_of_rows(y - plain * product, rounding, y) or 0.0) >= share:
                 text = _product_text([(e, names[j]) for e, j in factors], plain)
                 return Formula(tuple(names[j] for _, j in factors), text, share)
     return None
@@ -182,10 +182,10 @@ def _round_digits(value: float, digits: int) -> float:
     return float(f"{value:.{digits}g}")
 
 
-def _share_of_rows(left: np.ndarray, rounding: np.ndarray, y: np.ndarray) -> float | None:
-    """Return the share of the rows in which only rounding is left; None if they are too few."""
-    holds = np.abs(left) <= ALLOWED * rounding + ARITHMETIC * y.std()
-    if holds.mean() < LEAST_SHARE or np.sqrt(np.mean(left[holds] ** 2)) > MOST_LEFT * y[holds].std():
+def _share_of_rows(residual: np.ndarray, rounding: np.ndarray, y: np.ndarray) -> float | None:
+    """Return the share of the rows with residuals no larger than rounding explains; None if they are too few."""
+    holds = np.abs(residual) <= TOLERANCE * rounding + ARITHMETIC * y.std()
+    if holds.mean() < LEAST_SHARE or np.sqrt(np.mean(residual[holds] ** 2)) > LARGEST_RESIDUAL * y[holds].std():
         return None
     return float(holds.mean())
 
@@ -209,9 +209,9 @@ def _candidate_subsets(X: np.ndarray, y: np.ndarray, most: int) -> Iterator[list
 def _order_by_weight(Z: np.ndarray, z: np.ndarray) -> np.ndarray:
     """Order columns by their weights in a sum of all; return none if the sum is not the target."""
     weights = _fit_trimmed(Z, z)
-    left = np.abs(z - _add_constant(Z) @ weights)
-    trusted = left <= np.quantile(left, TRUSTED)
-    if np.sqrt(np.mean(left[trusted] ** 2)) > MOST_LEFT:
+    residual = np.abs(z - _add_constant(Z) @ weights)
+    trusted = residual <= np.quantile(residual, TRUSTED)
+    if np.sqrt(np.mean(residual[trusted] ** 2)) > LARGEST_RESIDUAL:
         return np.empty(0, dtype=int)
     return np.argsort(-np.abs(weights[1:]), kind="stable")
 
@@ -219,12 +219,12 @@ def _order_by_weight(Z: np.ndarray, z: np.ndarray) -> np.ndarray:
 def _matching_pursuit(Z: np.ndarray, z: np.ndarray, most: int) -> np.ndarray:
     """Order columns by orthogonal matching pursuit: the next one correlates best with the present residual."""
     chosen: list[int] = []
-    left = z
+    residual = z
     while len(chosen) < most:
-        slopes = np.abs(left @ Z)
+        slopes = np.abs(residual @ Z)
         slopes[chosen] = -1.0
         chosen.append(int(np.argmax(slopes)))
-        left = z - _add_constant(Z[:, chosen]) @ _fit_trimmed(Z[:, chosen], z)
+        residual = z - _add_constant(Z[:, chosen]) @ _fit_trimmed(Z[:, chosen], z)
     return np.array(chosen, dtype=int)
 
 
@@ -236,8 +236,8 @@ def _fit_trimmed(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     weights = np.zeros(A.shape[1])
     for _ in range(ROUNDS):
         weights = lstsq(A[trusted] / scale, y[trusted], lapack_driver="gelsy", check_finite=False)[0] / scale
-        left = np.abs(y - A @ weights)
-        chosen = left <= max(np.quantile(left, TRUSTED), ARITHMETIC * y.std())
+        residual = np.abs(y - A @ weights)
+        chosen = residual <= max(np.quantile(residual, TRUSTED), ARITHMETIC * y.std())
         if np.array_equal(chosen, trusted):
             break
         trusted = chosen
@@ -250,7 +250,7 @@ def _add_constant(X: np.ndarray) -> np.ndarray:
 
 def _sum_text(parts: Sequence[tuple[float, str]], constant: float) -> str:
     terms = [(w, _quoted(name) if abs(w) == 1.0 else f"{abs(w):.6g} × {_quoted(name)}") for w, name in parts]
-    terms.sort(key=lambda term: term[0] < 0)  # what is added first
+    terms.sort(key=lambda term: term[0] < 0)  # positive terms first
     number = (constant, f"{abs(constant):.6g}")
     leads = constant > 0 > terms[0][0]
     terms = [*([number] if leads else []), *terms, *([number] if constant and not leads else [])]

@@ -1,7 +1,7 @@
-"""New rows in the form that a model was fitted to: the recipe of the model's table is applied to another table.
+"""Bring new rows into the form of the table that a model was fitted to, by the recipe of that table.
 
-The recipe has what cleaning has learned from the table of the fit: fill values, levels, first dates. Texts are read as
-numbers and dates by the steps of `steps.py`; nothing is learned from the new table.
+The recipe holds the fill values, levels and first dates of the table of the fit. Texts are read as numbers and dates by
+the steps of `steps.py`; the new table changes nothing in the recipe.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NO_TARGET = ""
 
 @dataclass(frozen=True, eq=False)
 class CleanedRows:
-    """New rows as a model takes them, and the steps that were done."""
+    """New rows in the form that a model takes, and the steps that were done."""
 
     X: pd.DataFrame
     steps: tuple[CleaningStep, ...] = ()
@@ -53,7 +53,7 @@ def apply_recipe(frame: pd.DataFrame, features: Sequence[str], recipe: CleaningR
     read = state.apply((parse_numbers, clear_infinite, parse_dates))
     done = read.apply((_note_indicators, _fill_as_learned, _join_levels_as_learned, _fill_own_level))
     columns = {name: _feature(name, read.frame, done.frame, source, recipe) for name, source in source_of.items()}
-    notes = (*_note_unknown_levels(done.frame, known, recipe), *_note_dates(source_of, recipe))
+    notes = (*_note_unknown_levels(done.frame, known, recipe), *_note_date_features(source_of, recipe))
     return CleanedRows(pd.DataFrame(columns, dtype=np.float64), (*done.steps, *notes))
 
 
@@ -114,7 +114,7 @@ def _feature(feature: str, read: pd.DataFrame, done: pd.DataFrame, source: str, 
 
 
 def _note_indicators(state: CleaningState) -> Iterator[CleaningStep]:
-    """Note which indicators of missing values are not all 0. `_feature` makes their values."""
+    """Note which indicators of missing values are not all 0; `_feature` computes them."""
     marks = {mark: name for mark, name in state.recipe.marks.items() if _n_missing(state.frame, name)}
     if marks:
         detail = {"of": list(dict.fromkeys(marks.values())), "marks": marks}
@@ -143,7 +143,7 @@ def _join_levels_as_learned(state: CleaningState) -> Iterator[CleaningStep]:
 
 
 def _fill_own_level(state: CleaningState) -> Iterator[CleaningStep]:
-    """Give missing values of a category a level of their own, if the table of the fit had some."""
+    """Make missing values of a category a level, if the table of the fit had some."""
     for name in state.recipe.own_level:
         if name in state.frame:
             yield from fill_level(state.frame[name])
@@ -154,7 +154,7 @@ def _note_unknown_levels(
 ) -> Iterator[CleaningStep]:
     """Note levels that the table of the fit did not have.
 
-    A category of two levels has one indicator, so any other level is taken for the second one.
+    A category of two levels has one indicator, so any unknown level is encoded like the one without an indicator.
     """
     for name, levels in known.items():
         base = recipe.base_levels.get(name, ())
@@ -167,8 +167,8 @@ def _note_unknown_levels(
             yield CleaningStep(FindingKind.LEVELS_UNKNOWN, (name,), len(new), detail)
 
 
-def _note_dates(source_of: Mapping[str, str], recipe: CleaningRecipe) -> Iterator[CleaningStep]:
-    """Note which features the model takes for each date."""
+def _note_date_features(source_of: Mapping[str, str], recipe: CleaningRecipe) -> Iterator[CleaningStep]:
+    """Note which features encode each date."""
     parts = {
         name: [feature.removeprefix(f"{name}: ") for feature in source_of if feature.startswith(f"{name}: ")]
         for name in recipe.first_dates

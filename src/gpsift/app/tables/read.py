@@ -1,7 +1,7 @@
 """Read a table from a file or from standard input, in any usual format, compressed or not.
 
-The content of a file decides on its format, not its name. `formats.py` reads formats that are not plain text, and
-`layout.py` finds the table in lines of cells.
+The content of a file decides on its format; its name decides only if the content does not. `formats.py` reads formats
+other than plain text, and `layout.py` finds the table in lines of cells.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ DECIMAL_COMMA = re.compile(rf"[+-]?{COMMA_DIGITS}([eE][+-]?\d+)?")
 GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})*")
 DECIMAL_POINT = re.compile(r"[+-]?(\d*\.(\d{1,2}|\d{4,})|(0|\d{4,})\.\d+)")
 # Decimal points are searched for in this many lines.
-LINES_LOOKED_AT = 200
-PACKINGS: Mapping[bytes, tuple[str, Callable[[bytes], bytes]]] = {
+DECIMAL_SAMPLE_LINES = 200
+COMPRESSIONS: Mapping[bytes, tuple[str, Callable[[bytes], bytes]]] = {
     b"\x1f\x8b": ("gzip", gzip.decompress),
     b"BZh": ("bzip2", bz2.decompress),
     b"\xfd7zXZ\x00": ("xz", lzma.decompress),
@@ -67,7 +67,7 @@ STANDARD_INPUT = "standard input"
 
 
 def read_file(source: str | Path) -> pd.DataFrame:
-    """Read a table that needs no change, or raise an error. See `read_table`."""
+    """Read a table that needs no change; otherwise raise an error."""
     return read_table(source, strict=True).frame
 
 
@@ -82,21 +82,21 @@ def read_table(
     Of a file with several tables or sheets, the one called `table` is read, or else the one with the column `target`.
     If `strict`, lines around the table, lines of different length and repeated names of columns are errors.
     """
-    where, ending = (STANDARD_INPUT, "") if str(source) == "-" else (str(source), Path(source).suffix.lower())
+    name, ending = (STANDARD_INPUT, "") if str(source) == "-" else (str(source), Path(source).suffix.lower())
     content = sys.stdin.buffer.read() if str(source) == "-" else _read_bytes(Path(source))
-    if not (content.startswith(ZIP) and FORMAT_OF_SUFFIX.get(ending) == "excel"):  # a workbook, even if damaged
-        content = decompress(content, where)
-    form, choice = detect_format(content, ending), SheetChoice(table, target)
-    if form == "old excel":
-        raise ValueError(f"{where} is in the old Excel format; save it as .xlsx or .csv.")
-    if form == "excel":
-        return _parse_workbook(read_sheets(content, where), where, choice, strict=strict)
-    if form == "sqlite":
-        frame, steps = read_sqlite(content, where, choice)
-        return _with_unique_names(frame, where, steps, strict=strict)
-    if form != TEXT:
-        return _with_unique_names(read_frame(form, content, where), where, strict=strict)
-    return _parse_text(decode(content, where), where, strict=strict)
+    if not (content.startswith(ZIP) and FORMAT_OF_SUFFIX.get(ending) == "excel"):  # a workbook is a zip archive itself
+        content = decompress(content, name)
+    file_format, choice = detect_format(content, ending), SheetChoice(table, target)
+    if file_format == "old excel":
+        raise ValueError(f"{name} is in the old Excel format; save it as .xlsx or .csv.")
+    if file_format == "excel":
+        return _parse_workbook(read_sheets(content, name), name, choice, strict=strict)
+    if file_format == "sqlite":
+        frame, steps = read_sqlite(content, name, choice)
+        return _make_raw_table(frame, name, steps, strict=strict)
+    if file_format != TEXT:
+        return _make_raw_table(read_frame(file_format, content, name), name, strict=strict)
+    return _parse_text(decode(content, name), name, strict=strict)
 
 
 def _read_bytes(path: Path) -> bytes:
@@ -110,52 +110,52 @@ def _read_bytes(path: Path) -> bytes:
         raise PermissionError(f"{path} may not be read: permission denied.") from None
 
 
-def _parse_text(text: str, where: str, *, strict: bool) -> RawTable:
+def _parse_text(text: str, source: str, *, strict: bool) -> RawTable:
     if not text.strip():
-        raise ValueError(f"{where} is empty.")
+        raise ValueError(f"{source} is empty.")
     if looks_like_json(text):
-        return _with_unique_names(read_json(text, where), where, strict=strict)
-    delimiter, records = text_records(text, where)
+        return _make_raw_table(read_json(text, source), source, strict=strict)
+    delimiter, records = text_records(text, source)
     for number, record in enumerate(records if strict else [], start=1):
         if len(record) != len(records[0]):
             raise ValueError(
-                f"Record {number} of {where} has {len(record)} fields but the header has {len(records[0])} (the "
+                f"Record {number} of {source} has {len(record)} fields but the header has {len(records[0])} (the "
                 f"delimiter seems to be {delimiter!r})."
             )
-    layout = find_table(records, where)
+    layout = find_table(records, source)
     columns = zip(*layout.body, strict=True)
-    # Some cell has a point that must be a decimal point, and separates no thousands.
+    # Whether the point of some cell must be a decimal point, and cannot separate thousands.
     points = delimiter != "," and any(
         isinstance(cell, str) and DECIMAL_POINT.fullmatch(cell.strip())
-        for record in layout.body[:LINES_LOOKED_AT]
+        for record in layout.body[:DECIMAL_SAMPLE_LINES]
         for cell in record
     )
     frame = pd.DataFrame({j: _parse_column(column, delimiter, points=points) for j, column in enumerate(columns)})
-    return _table_from_layout(layout, frame, where, strict=strict)
+    return _table_from_layout(layout, frame, source, strict=strict)
 
 
-def _parse_workbook(sheets: dict[str, list[Record]], where: str, choice: SheetChoice, *, strict: bool) -> RawTable:
+def _parse_workbook(sheets: dict[str, list[Record]], source: str, choice: SheetChoice, *, strict: bool) -> RawTable:
     if not sheets:
-        raise ValueError(f"{where} has an empty first sheet.")
+        raise ValueError(f"{source} has an empty first sheet.")
     layouts = {
-        name: find_table(records, where)
+        name: find_table(records, source)
         for name, records in sheets.items()
         if sum(any(not is_empty(cell) for cell in record) for record in records) > 1
     }
     if not layouts:
-        raise ValueError(f"{where} has a header but no rows.")
+        raise ValueError(f"{source} has a header but no rows.")
     names = {name: column_names(layout.header) for name, layout in layouts.items()}
-    picked = choice.pick(names, where, "sheets", or_first=True)
+    picked = choice.pick(names, source, "sheets", or_first=True)
     layout = layouts[picked]
     frame = pd.DataFrame(layout.body).infer_objects()
-    return _table_from_layout(layout, frame, where, choice.step(picked, len(layouts), "sheets"), strict=strict)
+    return _table_from_layout(layout, frame, source, choice.step(picked, len(layouts), "sheets"), strict=strict)
 
 
 def _table_from_layout(
-    layout: TableLayout, frame: pd.DataFrame, where: str, steps: Iterable[CleaningStep] = (), *, strict: bool
+    layout: TableLayout, frame: pd.DataFrame, source: str, steps: Iterable[CleaningStep] = (), *, strict: bool
 ) -> RawTable:
     named = frame.set_axis(column_names(layout.header), axis=1)
-    table = _with_unique_names(named, where, (*steps, *layout.steps), strict=strict)
+    table = _make_raw_table(named, source, (*steps, *layout.steps), strict=strict)
     if strict:
         raise_if_strict(layout.steps)
     return table
@@ -167,7 +167,7 @@ def _parse_column(column: tuple[Cell, ...], delimiter: str, *, points: bool) -> 
     If other columns have decimal points, commas before groups of three digits separate thousands, and such a column
     stays text here.
     """
-    complete = _parse_numbers(column)  # most columns are of this kind
+    complete = _parse_numbers(column)  # most columns are complete, and this is fast
     if complete is not None:
         return complete
     values = [None if cell is None or (entry := cell.strip()) in MISSING else entry for cell in column]
@@ -190,62 +190,60 @@ def _parse_numbers(texts: Sequence[Cell]) -> np.ndarray | None:
         numbers = np.array(list(map(float, texts)))
     except (ValueError, TypeError):
         return None
-    return None if "_" in "".join(texts) else numbers  # Python takes "1_000" for a number; in a table it is a text
+    return None if "_" in "".join(texts) else numbers  # Python reads "1_000" as a number; in a table it is a text
 
 
-def _with_unique_names(
-    frame: pd.DataFrame, where: str, steps: Iterable[CleaningStep] = (), *, strict: bool
-) -> RawTable:
+def _make_raw_table(frame: pd.DataFrame, source: str, steps: Iterable[CleaningStep] = (), *, strict: bool) -> RawTable:
     """Give columns unique names, and count rows from 1."""
     renamed, new = rename_repeated(frame)
     if new and strict:
         repeated = dict.fromkeys(name for name in map(str, frame.columns) if list(frame.columns).count(name) > 1)
         raise ValueError(
-            f"{where} has several columns called {', '.join(map(repr, list(repeated)[:5]))}. Give each its own name."
+            f"{source} has several columns called {', '.join(map(repr, list(repeated)[:5]))}. Give each its own name."
         )
     if frame.empty:
-        raise ValueError(f"{where} has no rows.")
+        raise ValueError(f"{source} has no rows.")
     counted = renamed.set_axis(pd.RangeIndex(1, len(frame) + 1, name="row"))
     return RawTable(counted, (*steps, *new))
 
 
-def decompress(content: bytes, where: str) -> bytes:
-    """Return the content of a compressed file, also if compressed repeatedly, and any other content unchanged."""
-    for first, (name, unpack) in PACKINGS.items():
+def decompress(content: bytes, source: str) -> bytes:
+    """Return the content of a file, decompressed if it is compressed, even several times."""
+    for first, (name, unpack) in COMPRESSIONS.items():
         if content.startswith(first):
             try:
                 unpacked = unpack(content)
             except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error) as error:
-                raise ValueError(f"{where} begins like a {name} file, but is damaged or cut off ({error}).") from None
-            return decompress(unpacked, where)
+                raise ValueError(f"{source} begins like a {name} file, but is damaged or cut off ({error}).") from None
+            return decompress(unpacked, source)
     if content.startswith(ZSTANDARD):
-        raise ValueError(f"{where} is packed by zstandard; unpack it, or pack it with gzip.")
+        raise ValueError(f"{source} is packed by zstandard; unpack it, or pack it with gzip.")
     if content.startswith(ZIP) and not is_workbook(content):
-        return decompress(_read_only_member(content, where), where)
+        return decompress(_read_only_member(content, source), source)
     return content
 
 
-def _read_only_member(content: bytes, where: str) -> bytes:
+def _read_only_member(content: bytes, source: str) -> bytes:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             names = [name for name in archive.namelist() if not name.endswith("/") and "__MACOSX" not in name]
             if len(names) != 1:
-                raise ValueError(f"{where} holds {len(names)} files ({', '.join(names[:5])}); unpack it and name one.")
+                raise ValueError(f"{source} holds {len(names)} files ({', '.join(names[:5])}); unpack it and name one.")
             return archive.read(names[0])
     except (zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(f"{where} begins like a zip file, but is damaged or cut off ({error}).") from None
+        raise ValueError(f"{source} begins like a zip file, but is damaged or cut off ({error}).") from None
 
 
-def decode(content: bytes, where: str) -> str:
+def decode(content: bytes, source: str) -> str:
     """Decode bytes as UTF-8, as UTF-16 with a byte order mark, or else as Windows-1252."""
     if content[:2] in BYTE_ORDER_MARKS:
         try:
             return content.decode(BYTE_ORDER_MARKS[content[:2]])
         except UnicodeDecodeError:
-            raise ValueError(f"{where} begins like UTF-16 text, but is damaged or cut off.") from None
+            raise ValueError(f"{source} begins like UTF-16 text, but is damaged or cut off.") from None
     if b"\x00" in content[:4096]:
         raise ValueError(
-            f"{where} is no text: it holds zero bytes. Known formats are CSV and other text, JSON, Parquet, Feather, "
+            f"{source} is no text: it holds zero bytes. Known formats are CSV and other text, JSON, Parquet, Feather, "
             "Excel (.xlsx) and SQLite."
         )
     for encoding in ENCODINGS:
@@ -253,4 +251,4 @@ def decode(content: bytes, where: str) -> str:
             return content.decode(encoding)
         except UnicodeDecodeError:
             continue
-    raise ValueError(f"{where} is neither UTF-8 nor Windows-1252 text; save it as UTF-8.")
+    raise ValueError(f"{source} is neither UTF-8 nor Windows-1252 text; save it as UTF-8.")

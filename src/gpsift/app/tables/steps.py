@@ -1,7 +1,7 @@
-"""The steps of cleaning a table: each finds what one kind of fault needs, and says what it did.
+"""The steps of cleaning a table: functions such as `drop_empty` find the steps that mend one kind of fault.
 
-A step is found in a `CleaningState`, which has the table as earlier steps leave it. A step has a kind and a count
-for the reader, a `change` of the table, and new entries of the recipe for new rows. `clean.py` has the order of steps.
+Each takes a `CleaningState`, the table as earlier steps leave it, and yields `CleaningStep`s: a kind and a count for
+the reader, a `change` of the table, and new entries of the recipe for new rows. `clean.py` has their order.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from gpsift.app.tables.columns import (
     raise_if_constant,
 )
 
-# A category has at most this many levels. The commonest stay; the last one stands for all others.
+# A category has at most this many levels. The commonest stay; the last one joins all others.
 MOST_LEVELS = 30
 KEPT_LEVELS = MOST_LEVELS - 1
 # A level needs this many rows to stay.
@@ -38,7 +38,7 @@ FEWEST_ROWS_OF_A_LEVEL = 5
 LARGEST_JOINED_SHARE = 0.5
 OTHER = "(other)"
 MISSING_LEVEL = "(missing)"
-# Texts name the rows if more than this share of them differ, and they are prose from this many words on average.
+# Texts name the rows if more than this share of them differ. Prose has at least this many words on average.
 MOST_DIFFERENT = 0.5
 WORDS_OF_PROSE = 4
 IDENTIFIER = re.compile(
@@ -47,7 +47,7 @@ IDENTIFIER = re.compile(
 )
 # Rows with missing values are dropped if they are at most this share. A column with a larger share of missing values
 # gets an indicator column. The target does not enter this decision, so that tests of the columns stay valid.
-FEW = 0.05
+FEW_MISSING = 0.05
 # A column is dropped if more than this share is missing.
 MOST_MISSING = 0.9
 
@@ -77,12 +77,12 @@ class TableError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class CleaningStep:
-    """One thing that is done with a table. Steps of reading a file have no change: it is done already."""
+    """One change of a table. A step of reading a file has no `change`, because the table has been read already."""
 
     kind: FindingKind
     columns: tuple[str, ...] = ()  # none for a step about rows or lines
     count: int = 0  # of the columns, rows, lines or cells concerned
-    detail: Mapping[str, Any] = field(default_factory=dict)  # further data of the sentence about the step
+    detail: Mapping[str, Any] = field(default_factory=dict)  # further data for the sentence about the step
     change: Callable[[pd.DataFrame], pd.DataFrame] = field(default=lambda frame: frame, repr=False)
     learned: Mapping[str, Any] = field(default_factory=dict)  # new entries of the recipe, by its fields
 
@@ -102,12 +102,12 @@ class RawTable:
 
 @dataclass(frozen=True, eq=False)
 class CleaningState:
-    """A table that is being cleaned: floats, dates and objects, with the steps so far and what they have learned."""
+    """A table that is being cleaned: floats, dates and objects, with the steps so far and the recipe that they make."""
 
     frame: pd.DataFrame
     target: str
-    codes: frozenset[str] = frozenset()  # columns of numbers that are categories, as the user says
-    missing: str = "auto"  # the treatment of missing values, as the user says
+    codes: frozenset[str] = frozenset()  # columns of numbers that the user calls categories
+    missing: str = "auto"  # the treatment of missing values, chosen by the user
     steps: tuple[CleaningStep, ...] = ()
     recipe: CleaningRecipe = CleaningRecipe()
 
@@ -128,7 +128,7 @@ class CleaningState:
         return [name for name in self.inputs if types.is_float_dtype(self.frame[name])]
 
     def apply(self, finders: Sequence[Callable[[CleaningState], Iterator[CleaningStep]]]) -> CleaningState:
-        """Apply all steps that the finders find, each in the table that the steps before it leave."""
+        """Apply the steps that the functions find, each to the table that earlier steps leave."""
         state = self
         for find in finders:
             for step in find(state):
@@ -196,7 +196,7 @@ def set_columns(
 
 
 def fill_level(column: pd.Series[Any]) -> Iterator[CleaningStep]:
-    """Yield the step that gives missing values of a category a level of their own, if there are any."""
+    """Yield the step that makes missing values of a category a level, if there are any."""
     name, is_missing = str(column.name), column.isna()
     if is_missing.any():
         columns, count = {name: column.mask(is_missing, MISSING_LEVEL)}, int(is_missing.sum())
@@ -227,8 +227,8 @@ def parse_numbers(state: CleaningState) -> Iterator[CleaningStep]:
             if cells.any():
                 is_usual = False
                 yield from set_columns(kind, {name: numbers}, {"text": texts[cells].iloc[0]}, int(cells.sum()))
-        if reading.how or is_usual:
-            by_notation.setdefault(reading.how, {})[name] = numbers
+        if reading.notations or is_usual:
+            by_notation.setdefault(reading.notations, {})[name] = numbers
     for how, columns in by_notation.items():
         yield from set_columns(FindingKind.NUMBERS_READ, columns, {"how": join_names(how, None) or "plain ones"})
 
@@ -261,7 +261,7 @@ def parse_dates(state: CleaningState) -> Iterator[CleaningStep]:
 
 
 def drop_identifiers(state: CleaningState) -> Iterator[CleaningStep]:
-    """Drop columns that name or number the rows, and free text: no model can learn from them."""
+    """Drop columns that name or number the rows, and free text: they say nothing about other rows."""
     many = {name: column for name, column in state.texts() if name not in state.codes and _differs_by_row(column)}
     prose = [
         name
@@ -292,7 +292,7 @@ def _numbers_rows(column: pd.Series[Any]) -> bool:
 
 
 def drop_nearly_empty(state: CleaningState) -> Iterator[CleaningStep]:
-    """Drop columns of which nearly everything is missing."""
+    """Drop columns with nearly all values missing."""
     if state.missing == "auto":
         share = state.frame[state.inputs].isna().mean()
         names = list(share.index[share > MOST_MISSING])
@@ -301,32 +301,32 @@ def drop_nearly_empty(state: CleaningState) -> Iterator[CleaningStep]:
 
 def limit_levels(state: CleaningState) -> Iterator[CleaningStep]:
     """Join the rare levels of categories with too many levels; drop the column if they have most of the rows."""
-    joined, counts, kept_levels, hopeless = {}, {}, {}, []
+    joined, counts, kept_levels, rare = {}, {}, {}, []
     for name, column in state.texts():
         if column.nunique() <= MOST_LEVELS:
             continue
         rows = column.value_counts()
         kept = list(rows.index[rows >= FEWEST_ROWS_OF_A_LEVEL][:KEPT_LEVELS])
         if column.isin(kept).sum() < (1 - LARGEST_JOINED_SHARE) * column.notna().sum():
-            hopeless.append(name)
+            rare.append(name)
             continue
         joined[name] = column.where(column.isin(kept) | column.isna(), OTHER)
         counts[name] = int(column.nunique() - len(kept))
         kept_levels[name] = tuple(sorted(set(map(str, kept)) - {OTHER}))
-    yield from drop_columns(FindingKind.COLUMN_MANY_LEVELS, hopeless, most=MOST_LEVELS)
+    yield from drop_columns(FindingKind.COLUMN_MANY_LEVELS, rare, most=MOST_LEVELS)
     detail = {"joined": counts, "level": OTHER}
     yield from set_columns(FindingKind.LEVELS_JOINED, joined, detail, sum(counts.values()), levels=kept_levels)
 
 
 def fill_missing(state: CleaningState) -> Iterator[CleaningStep]:
-    """Drop rows with missing values if they are few; elsewhere fill in medians, or a level of its own."""
+    """Drop rows with missing values if they are few; otherwise fill in medians, or give categories a level for them."""
     if state.missing != "auto":
         return
     frame = state.frame
     is_missing = frame[state.inputs].isna()
     share = is_missing.mean()
-    in_few = is_missing[share.index[(share > 0) & (share <= FEW)]].any(axis=1).to_numpy()
-    if in_few.mean() <= FEW:
+    in_few = is_missing[share.index[(share > 0) & (share <= FEW_MISSING)]].any(axis=1).to_numpy()
+    if in_few.mean() <= FEW_MISSING:
         yield from drop_rows(FindingKind.ROWS_LEFT_OUT, in_few)
         frame = frame[~in_few]
     counts = frame[state.inputs].isna().sum()
@@ -335,8 +335,8 @@ def fill_missing(state: CleaningState) -> Iterator[CleaningStep]:
     fills = {name: storable_fill(frame[name].median()) for name in numbers}
     count = int(counts[numbers].sum())
     yield from set_columns(FindingKind.FILLED_WITH_MEDIAN, fill(frame, fills), {}, count, fills=fills)
-    # An indicator says where a value is missing: one for all columns that miss it in the same rows.
-    marked = [name for name in numbers if share[name] > FEW]
+    # An indicator is 1 where a value is missing. Columns with missing values in the same rows share one.
+    marked = [name for name in numbers if share[name] > FEW_MISSING]
     patterns: dict[bytes, str] = {}
     for name in marked:
         patterns.setdefault(frame[name].isna().to_numpy().tobytes(), name)
@@ -364,7 +364,7 @@ def drop_constant(state: CleaningState) -> Iterator[CleaningStep]:
 
 
 def drop_repeated(state: CleaningState) -> Iterator[CleaningStep]:
-    """Drop columns that repeat another one, categories also under other names of the levels."""
+    """Drop columns that repeat another one; of categories, the names of the levels may differ."""
     first: dict[tuple[str, bytes], str] = {}
     same = {}
     for name in state.inputs:
@@ -379,8 +379,8 @@ def drop_repeated(state: CleaningState) -> Iterator[CleaningStep]:
     yield from drop_columns(FindingKind.COLUMN_REPEATED, list(same), same=same)
 
 
-def expand_dates(state: CleaningState) -> Iterator[CleaningStep]:
-    """Note which numbers a model takes for each date. The column itself stays until the table is encoded."""
+def note_date_features(state: CleaningState) -> Iterator[CleaningStep]:
+    """Note which features encode each date. The column itself stays until the table is encoded."""
     dates = {name: state.frame[name] for name in state.inputs if types.is_datetime64_any_dtype(state.frame[name])}
     parts = {
         name: [part.rpartition(": ")[2] for part in date_features(column.dropna())] for name, column in dates.items()

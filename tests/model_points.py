@@ -1,4 +1,4 @@
-"""Asking a reference for what it says at the rows of a table."""
+"""The responses of a reference at the rows of a table."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ def moments(reference, X):
 
 
 class PartialResponse(Response):
-    """For models that a measure asks for some of it only."""
+    """A response with methods that a test overrides where a measure needs them."""
 
     def distribution(self, *, latent):
         raise NotImplementedError
