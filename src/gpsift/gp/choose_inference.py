@@ -170,7 +170,7 @@ def factor_seconds(beside: Array) -> float:
 
 
 def in_words(seconds: float) -> str:
-    """A duration in one unit.
+    """Return a duration in one unit, in words.
 
     >>> in_words(0.2), in_words(100.0), in_words(7000.0)
     ('1 second', '2 minutes', '2 hours')
@@ -201,5 +201,5 @@ def _device_seconds(beside: Array) -> float:
 
 
 def _is_on_host(beside: Array) -> bool:
-    """Whether an array is NumPy's, or torch's on the processor."""
+    """Return whether an array is NumPy's, or torch's on the processor."""
     return isinstance(beside, np.ndarray) or str(array_api_compat.device(beside)) == "cpu"

@@ -264,7 +264,7 @@ class ClusterData(TrainingData):
         )
 
     def _source(self, inference: Dense | Sparse, scaling: Affine) -> cluster.ClusterRows:
-        """The rows in the units of the model, in chunks of the size that was requested."""
+        """Return the rows in the units of the model, in chunks of the size that was requested."""
         assert isinstance(inference, Sparse)
         p, bounds = self.n_features, self.summary.bounds
         return self.source.read_as(

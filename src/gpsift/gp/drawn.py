@@ -63,7 +63,7 @@ class DrawnGP(TextRepr, Serializable, Ensemble):
         return self.quality.explains
 
     def predict(self, X_new: Any, *, exposure: Any = None, trials: Any = None) -> Prediction:
-        """Predictive distribution at new points, averaged over the draws."""
+        """Return the predictive distribution at new points, averaged over the draws."""
         predictions = [
             without_caches(member).predict(X_new, exposure=exposure, trials=trials) for member in self.members
         ]
@@ -72,7 +72,7 @@ class DrawnGP(TextRepr, Serializable, Ensemble):
         return Prediction(Pool([prediction.family for prediction in predictions]), means.mean(axis=0), latent_var)
 
     def to_arviz(self) -> Any:
-        """The draws as ArviZ's InferenceData."""
+        """Return the draws as ArviZ's InferenceData."""
         return self.trace
 
     def to_stored(self) -> Self:
@@ -116,5 +116,5 @@ def infer_draws(problem: Problem, draws: Draws) -> tuple[tuple[Likelihood, Infer
 
 
 def one_of(model: FittedGP | DrawnGP) -> FittedGP:
-    """The model, or the first of its draws."""
+    """Return the model itself, or the first of its members."""
     return model.members[0] if isinstance(model, DrawnGP) else model

@@ -154,7 +154,7 @@ class FitReport:
 
 
 def stepped_features(X: np.ndarray, kernel: Kernel, names: Sequence[str]) -> tuple[str, ...]:
-    """Features of few values between which the kernel all but vanishes."""
+    """Return the features of few values between which the kernel all but vanishes."""
     found: dict[str, None] = {}
     for lengthscale in kernel.lengthscales:
         every = np.broadcast_to(lengthscale, (X.shape[1],))

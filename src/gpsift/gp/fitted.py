@@ -66,27 +66,27 @@ class Prediction:
         return self.family.var
 
     def distribution(self, *, latent: bool = False) -> Distribution:
-        """The distribution of an observation, or of the noise-free function value."""
+        """Return the distribution of an observation, or of the noise-free function value."""
         if not latent:
             return self.family
         return Gaussian(self.latent_mean, self.latent_var) if self.latent_family is None else self.latent_family
 
     def log_density(self, y: Any) -> np.ndarray:
-        """log p(y_i) of new observations at these points."""
+        """Return log p(y_i) of new observations at these points."""
         return self.family.log_density(read_target(y, len(self.latent_mean)))
 
     def quantile(self, probability: float | Sequence[float], *, latent: bool = False) -> np.ndarray:
-        """Quantiles: (n,) for one probability, (n, k) for k of them."""
+        """Return quantiles: (n,) for one probability, (n, k) for k of them."""
         return self.distribution(latent=latent).quantile(np.asarray(probability, dtype=float))
 
     def interval(self, level: float = 0.95, *, latent: bool = False) -> np.ndarray:
-        """Central intervals, (n, 2)."""
+        """Return central intervals, (n, 2)."""
         if not 0 < level < 1:
             raise ValueError(f"`level` must lie between 0 and 1, got {level}.")
         return self.quantile([0.5 - level / 2, 0.5 + level / 2], latent=latent)
 
     def to_frame(self) -> pd.DataFrame:
-        """A data frame with a row for each point: mean and standard deviation; of several classes probabilities."""
+        """Return a data frame with a row for each point: mean and sd, or the probabilities of several classes."""
         import pandas as pd
 
         if self.mean.ndim == 2:
@@ -264,7 +264,7 @@ class FittedGP(TextRepr, Serializable, Reference):
         Serializable.save(replace(self, inputs=replace(self.inputs, source=None)), path)
 
     def predict(self, X_new: Any, *, exposure: Any = None, trials: Any = None) -> Prediction:
-        """Predictive distribution at new points.
+        """Return the predictive distribution at new points.
 
         Where the noise of each training point was given, new observations are taken to have the mean noise.
 
@@ -285,7 +285,7 @@ class FittedGP(TextRepr, Serializable, Reference):
         return Prediction(self._likelihood_in_units.predictive(mean, var, size), mean, var)
 
     def gradients(self, X_new: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Derivatives of the latent mean and variance along each feature, (n, p) each, in the user's units."""
+        """Return the derivatives of latent mean and variance along each feature, (n, p) each, in the user's units."""
         points = self._read(X_new)
         with blas_threads_for(self.n_rows):
             return self.at(points).gradients()
@@ -316,13 +316,13 @@ class FittedGP(TextRepr, Serializable, Reference):
         return response.latent_mean, response.latent_cov
 
     def _latent_at(self, points: Points) -> Any:
-        """The posterior at the points: `LatentAt`, or what a subclass's posterior has in its place."""
+        """Return the posterior at the points, whose class depends on that of the model's posterior."""
         if points.is_training and not self.inferred.is_sparse:
             return self.posterior.at_support(points.rows)
         return self.posterior.at(self._standardise(points.X))
 
     def _sizes(self, points: Points) -> np.ndarray:
-        """Trials or exposures: those given, those of training points, or 1."""
+        """Return the trials or exposures: those given, those of training points, or 1."""
         if points.size is not None:
             return points.size
         if not points.is_training:
@@ -330,7 +330,7 @@ class FittedGP(TextRepr, Serializable, Reference):
         return self.size_train if points.rows is None else self.size_train[points.rows]
 
     def _standardise(self, X: np.ndarray) -> Array:
-        """Points in the units of the model, where its posterior lives."""
+        """Return the points in the units of the model, on the device of its posterior."""
         return like(self.posterior.Z, self.scaling.inputs(X))
 
     def _read(self, X_new: Any) -> Points:

@@ -178,7 +178,7 @@ class MulticlassResponse(Response):
         return LatentClasses(self._latent.mean, self._latent.cov) if latent else self._probabilities
 
     def probability_slopes(self, number: int) -> np.ndarray:
-        """How fast the probability of a class grows with each latent mean, (n, C)."""
+        """Return the derivatives of the probability of a class by each latent mean, (n, C)."""
         return self._probabilities.mean_slopes(number)
 
     @cached_property
@@ -187,16 +187,16 @@ class MulticlassResponse(Response):
         return self._likelihood.predictive(mean, cov, np.ones(len(mean)))
 
     def gradients(self) -> tuple[np.ndarray, np.ndarray]:
-        """Derivatives of latent means (n, C, p) and covariances (n, C, C, p)."""
+        """Return the derivatives of latent means (n, C, p) and covariances (n, C, C, p)."""
         x_scale = self._scaling.x_scale
         return self._latent.mean_gradient / x_scale, self._latent.cov_gradient / x_scale
 
     def step(self, j: int, delta: float) -> tuple[np.ndarray, np.ndarray]:
-        """Changes of latent means (n, C) and covariances (n, C, C)."""
+        """Return the changes of latent means (n, C) and covariances (n, C, C)."""
         return self._latent.step(j, delta / self._scaling.x_scale[j])
 
     def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
-        """Latent means less the mean of all classes, (n, q, C)."""
+        """Return latent means less the mean of all classes, (n, q, C)."""
         x_center, x_scale = self._scaling.x_center[j], self._scaling.x_scale[j]
         means = self._latent.section(j, (base - x_center) / x_scale, offset / x_scale)
         return means - means.mean(axis=2, keepdims=True)

@@ -72,7 +72,7 @@ class Quality(TextRepr):
 
     @classmethod
     def pooled(cls, sheets: Sequence[Quality]) -> Quality:
-        """The sheet of several models that act as one: moments and densities averaged over them."""
+        """Return the record of several models that act as one: moments and densities averaged over them."""
         mean = np.mean([sheet.loo_mean for sheet in sheets], axis=0)
         var = np.mean([sheet.loo_var for sheet in sheets], axis=0) + np.var([s.loo_mean for s in sheets], axis=0)
         lpd = np.logaddexp.reduce([sheet.lpd for sheet in sheets], axis=0) - np.log(len(sheets))
@@ -107,7 +107,7 @@ class Quality(TextRepr):
         return float(np.exp(self.lpd.mean())), float(np.exp(self.lpd_empty.mean()))
 
     def coverage(self, level: float) -> float:
-        """Share of the rows inside the central predictive interval of a level; that level if calibrated."""
+        """Return the share of rows inside the central predictive interval of a level; that level if calibrated."""
         return float(np.mean(np.abs(self.pit - 0.5) <= level / 2))
 
     @property
@@ -122,7 +122,7 @@ class Quality(TextRepr):
         return self.elpd_diff > 0 and (self.n_searched == 0 or self.evidence_gain > self.n_searched)
 
     def explains_as_chosen(self, n_features: int, n_all: int) -> bool:
-        """Whether the inputs help although they were chosen by the target.
+        """Return whether the inputs help although they were chosen by the target.
 
         There are `n_all` over `n_features` ways to choose. The best of as many fits to noise may gain the logarithm of
         their number, which is subtracted from the evidence.
@@ -218,7 +218,7 @@ def overfit_check(quality: Quality, noise_share: float) -> Missed | None:
 
 
 def model_without_inputs(y: np.ndarray, size: np.ndarray, likelihood: Likelihood) -> WithoutInputs:
-    """The likelihood's parameters and the one latent value that fit all observations best."""
+    """Return the parameters of the likelihood and the single latent value that fit all observations best."""
     known = likelihood.level_fit(y, size)
     if known is not None:
         return known
@@ -280,7 +280,7 @@ class StreamingLeaveOneOut:
     def sheet(
         self, source: cluster.ClusterRows, seed: int, log_evidence: float, n_searched: int
     ) -> tuple[SampledQuality, InputMoments]:
-        """The leave-one-out sheet in the user's units, and the moments."""
+        """Return the leave-one-out record in the user's units, and the moments of the inputs."""
         n = source.n
         found = source.map_reduce(self.sums)
         kept = np.sort(np.random.default_rng(seed).choice(n, size=min(KEPT_ROWS, n), replace=False))
@@ -304,7 +304,7 @@ class StreamingLeaveOneOut:
         return sheet, found.cloud.moments(self.mean, self.sd)
 
     def left_out(self, rows: Rows) -> Quality:
-        """The sheet of some rows."""
+        """Return the leave-one-out record of some rows."""
         scaling, noise = self.scaling, rows.noise_var
         mean, var = self.latent(rows)
         likelihood = self.likelihood if noise is None else self.likelihood.with_noise_var(noise)
@@ -317,7 +317,7 @@ class StreamingLeaveOneOut:
         )
 
     def observed(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        """Targets in the user's units, and sizes."""
+        """Return targets in the user's units, and sizes."""
         y, size = rows.observed()
         return self.scaling.y_center + self.scaling.y_scale * y, size
 

@@ -53,11 +53,11 @@ class Hyper(ABC):
         return False
 
     def with_one_start(self) -> Hyper:
-        """The choice for a search that goes on from a known place, if it searches."""
+        """Return the choice with a search from a single, known start."""
         return self
 
     def for_chosen_features(self) -> Hyper:
-        """The choice for a submodel, whose features are chosen already."""
+        """Return the choice for a submodel, whose features are chosen already."""
         return self
 
     def with_groups(self, groups: Mapping[str, Sequence[str | int]]) -> Hyper:
@@ -65,12 +65,12 @@ class Hyper(ABC):
         return self
 
     def prepare(self, kernel: Kernel, likelihood: Likelihood) -> tuple[Kernel, Likelihood]:
-        """Kernel and likelihood with what is known beforehand."""
+        """Return kernel and likelihood with the hyperparameters that are given."""
         return kernel, likelihood
 
     @abstractmethod
     def estimate(self, problem: Problem) -> Estimate:
-        """The hyperparameters of the problem's model."""
+        """Find the hyperparameters of the problem's model."""
 
 
 class MultiStart(Hyper):
@@ -170,7 +170,7 @@ class MAP(MultiStart):
                 raise TypeError(f"`{name}` must be a prior such as HalfT(4, 1), got {getattr(self, name)!r}.")
 
     def log_prior(self, parameters: Sequence[Parameter] | np.ndarray) -> Density:
-        """Log prior density of parameters with these declarations, as a function of their logarithms.
+        """Return the log prior density of these parameters as a function of their logarithms.
 
         It is summed in the order of the arguments, so that the order of the terms of a kernel does not matter.
         """
@@ -179,7 +179,7 @@ class MAP(MultiStart):
         return sum_of_log_priors([PriorTerm(where, self.prior_of(p), p.prior_power) for p, where in found])
 
     def log_prior_of_logarithms(self, parameters: Sequence[Parameter] | np.ndarray) -> Density:
-        """Log prior density of the logarithms: it does not depend on the scale that a prior is a density on.
+        """Return the log prior density of the logarithms, whatever scale a prior is a density on.
 
         Parameters of equal priors are evaluated together, unless a prior is of several values together.
         """
@@ -195,7 +195,7 @@ class MAP(MultiStart):
         return sum_of_log_priors(terms)
 
     def prior_of(self, parameter: Parameter) -> Prior:
-        """The prior of a parameter: the argument that replaces it, or the one that it declares."""
+        """Return the prior of a parameter: the argument that replaces it, or the one that it declares."""
         return getattr(self, parameter.prior_argument) if parameter.prior_argument else parameter.prior
 
     def estimate(self, problem: Problem) -> Estimate:
@@ -203,7 +203,7 @@ class MAP(MultiStart):
         return replace(found, n_charged=self._n_charged(problem, found.log_params))
 
     def _n_charged(self, problem: Problem, log_params: np.ndarray) -> int:
-        """How many hyperparameters of the kernel a penalty of the evidence counts.
+        """Count the hyperparameters of the kernel that a penalty of the evidence counts.
 
         Length-scales that the prior holds count nothing, and those that the data have pulled away from it log p + 1
         each, if that is less than one for each length-scale. Infinite ones were not searched.

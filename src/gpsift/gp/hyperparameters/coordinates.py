@@ -79,7 +79,7 @@ class Coordinates(ABC):
 
     @abstractmethod
     def of(self, log_params: np.ndarray) -> np.ndarray:
-        """The coordinates of log parameters."""
+        """Return the coordinates of log parameters."""
 
     def density(self, of_params: Density) -> Density:
         """Return the density of coordinates, up to a constant, of a density of log parameters."""
@@ -94,7 +94,7 @@ class Coordinates(ABC):
     # What a sampler needs besides.
 
     def start(self, starts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """The coordinates of one of some log parameters, at random."""
+        """Return the coordinates of one of several log parameters, drawn at random."""
         return self.of(rng.choice(starts))
 
     def to_params(self, _of_params: Density, _rng: np.random.Generator) -> ToParams:
@@ -135,7 +135,7 @@ class Axes(Coordinates):
         return np.linalg.solve(self.axes, log_params - self.center)
 
     def curvature(self, inverse: np.ndarray) -> np.ndarray:
-        """The curvature by parameters, from the inverse of that by coordinates."""
+        """Return the curvature by parameters, given the inverse of that by coordinates."""
         return at_least(np.linalg.inv(self.axes @ inverse @ self.axes.T), LEAST_CURVATURE)
 
 
@@ -168,7 +168,7 @@ class PriorQuantiles(Coordinates):
         return cubics.reshape(len(cubics), -1)
 
     def __call__(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """s, s' and s'' at z; straight beyond the knots."""
+        """Return s, s' and s'' at z; s is linear beyond the knots."""
         within = np.minimum(np.maximum(z, KNOTS[0]), KNOTS[-1])
         piece = np.minimum(((within - KNOTS[0]) / (KNOTS[1] - KNOTS[0])).astype(int), KNOTS.size - 2)
         c3, c2, c1, c0 = self._pieces.take(piece * z.size + np.arange(z.size), axis=1)
@@ -182,14 +182,14 @@ class PriorQuantiles(Coordinates):
         return Mapped(s, float(np.log(slope).sum()), lambda gradient: gradient * slope + second / slope)
 
     def of(self, log_params: np.ndarray) -> np.ndarray:
-        """z of log parameters, to a tenth of a knot's distance; the last knot for those beyond."""
+        """Return z of log parameters, to a tenth of a knot's distance; the last knot for those beyond."""
         fine = np.linspace(KNOTS[0], KNOTS[-1], 10 * KNOTS.size)
         table = np.array([self(np.full(log_params.size, z))[0] for z in fine])
         return np.array([np.interp(value, column, fine) for value, column in zip(log_params, table.T, strict=True)])
 
 
 def quantiles(log_prior: Density) -> np.ndarray:
-    """The logarithms at the standard normal `KNOTS`, of a log prior density of one logarithm."""
+    """Return the logarithms at the standard normal `KNOTS`, from a log prior density of one logarithm."""
 
     def values(logarithms: np.ndarray) -> np.ndarray:
         with np.errstate(all="ignore"):
@@ -261,7 +261,7 @@ class CubeRoots(Coordinates):
         return np.where(self.is_root, np.exp(ROOT * scaled), scaled)
 
     def folded(self, u: np.ndarray) -> np.ndarray:
-        """The point of the same parameters with positive roots."""
+        """Return the point with positive roots that has the same parameters."""
         return np.where(self.is_root, np.abs(u), u)
 
 
@@ -293,9 +293,9 @@ def find_mode(
 def hessian_by_differences(
     gradient: Gradient, point: np.ndarray, steps: np.ndarray, at_point: np.ndarray | None = None
 ) -> np.ndarray:
-    """Second derivatives by differences of the gradient, to both sides, or to one side of a point of known gradient.
+    """Return second derivatives by central differences of the gradient, or by forward ones if it is known at the point.
 
-    A difference to one side takes half of the evaluations and needs exact gradients.
+    Forward differences take half of the evaluations and need exact gradients.
     """
     moves = np.diag(steps)
     if at_point is None:
@@ -307,7 +307,7 @@ def hessian_by_differences(
 
 
 def curvature_by_differences(gradient: Gradient, point: np.ndarray) -> np.ndarray:
-    """Second derivatives of a function around its minimum, from its gradient, made positive definite."""
+    """Return the Hessian of a function around its minimum by differences, made positive definite."""
     here = gradient(point)
     steps = np.full(point.size, DIFFERENCE)
     return at_least(hessian_by_differences(gradient, point, steps, here), LEAST_CURVATURE)

@@ -66,9 +66,9 @@ BLOCK = 256
 
 
 def default_prior() -> MAP:
-    """The prior of intervals: weaker than that of fits, which holds length-scales away from 1.
+    """Return the prior of intervals: weaker than that of fits, which keeps length-scales away from 1.
 
-    That of the level, on which scores hardly depend, keeps it from vanishing, where its logarithm is far from normal.
+    The prior of the level, on which scores hardly depend, keeps it above 0: near 0 its logarithm is far from normal.
     """
     return MAP(lengthscale=InverseGamma(1.0, 1.0), constant=GammaPrior(4.0, 4.0), starts=1)
 
@@ -129,15 +129,15 @@ class LaplaceApproximation:
         return replace(own, mixture=Mixture(tuple(part for part in found if part.top > found[0].top - MODE_DEPTH)))
 
     def log_density(self, u: np.ndarray) -> float:
-        """Log density of the posterior in these coordinates, up to a constant."""
+        """Return the log density of the posterior in these coordinates, up to a constant."""
         return self.problem.log_evidence(self.log_params(u)) + self.log_prior_density(u)
 
     def log_params(self, u: np.ndarray) -> np.ndarray:
-        """The log parameters at a point, within the limits where the evidence can be evaluated."""
+        """Return the log parameters at a point, within the limits where the evidence can be evaluated."""
         return np.clip(self.coordinates.at(u).params, *limits(self.problem))
 
     def log_prior_density(self, u: np.ndarray) -> float:
-        """Log density of the prior in these coordinates."""
+        """Return the log density of the prior in these coordinates."""
         params, log_jacobian, _ = self.coordinates.at(u)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             return self.log_prior(params - self.problem.log_units)[0] + log_jacobian
@@ -157,13 +157,13 @@ class LaplaceApproximation:
         return found[:n]
 
     def at(self, sample: np.ndarray) -> Iterator[Draw]:
-        """The draws at these coordinates."""
+        """Yield the draws at these coordinates."""
         for u, log_density in zip(sample, self.mixture.log_density(sample).tolist(), strict=True):
             yield Draw(self.log_params(u), self.log_prior_density(u) - log_density)
 
 
 def starting_points(problem: Problem, coordinates: CubeRoots, fitted: np.ndarray) -> list[np.ndarray]:
-    """Where modes are searched from: the fit, a smooth function with much noise, and a rough one with little."""
+    """Return starts of mode searches: the fit, a smooth function with much noise, a rough one with little."""
     own = coordinates.of(fitted)
     own[problem.is_level] = 0.0  # a fit may let the level vanish, from where a search leaps too far
     starts = [np.where(coordinates.is_root & (own == 0), START_ROOT, own)]
@@ -175,9 +175,9 @@ def starting_points(problem: Problem, coordinates: CubeRoots, fitted: np.ndarray
 def negative_hessian(
     density: Density, u: np.ndarray, coordinates: CubeRoots, slopes: np.ndarray | None = None
 ) -> np.ndarray:
-    """Minus the second derivatives of a log density, by differences of its gradient.
+    """Return minus the second derivatives of a log density, by differences of its gradient.
 
-    Where that is exact and known at the point, to one side only: half of the evaluations.
+    Differences are one-sided where the gradient is exact and known at the point, with half of the evaluations.
     """
     steps = STEP * np.where(coordinates.is_root, np.maximum(np.abs(u), LEAST_ROOT), 1.0)
     if slopes is not None:
@@ -217,13 +217,13 @@ class SplitT:
         return float(np.linalg.slogdet(self.axes)[1] + np.sum(np.log(self.widths.mean(axis=0))))
 
     def distance(self, u: np.ndarray) -> np.ndarray:
-        """Distance of each row from the mode, in standard deviations."""
+        """Return the distance of each row from the mode, in standard deviations."""
         along = np.linalg.solve(self.axes, (u - self.mode).T)
         sides = np.where(along.T > 0, self.widths[0], self.widths[1])
         return np.asarray(np.linalg.norm(along.T / sides, axis=-1))
 
     def log_density(self, u: np.ndarray) -> np.ndarray:
-        """Log density at each row, up to a constant that all of a dimension share."""
+        """Return the log density at each row, up to a constant that all of a dimension share."""
         return -0.5 * (DF + self.mode.size) * np.log1p(self.distance(u) ** 2 / DF) - self.log_volume
 
     def quantile(self, shares: np.ndarray) -> np.ndarray:
@@ -251,12 +251,12 @@ class Mixture:
         return masses - logsumexp(masses)
 
     def log_density(self, u: np.ndarray) -> np.ndarray:
-        """Log density at each row, up to a constant."""
+        """Return the log density at each row, up to a constant."""
         of_parts = np.array([part.log_density(u) for part in self.parts])
         return np.asarray(logsumexp(self.log_weights + of_parts.T, axis=-1))
 
     def blocks(self, seed: int) -> Iterator[np.ndarray]:
-        """Blocks of draws (m, k), without end, which fill the distribution evenly."""
+        """Yield blocks of draws (m, k), without end, which fill the distribution evenly."""
         from scipy.stats.qmc import Halton  # with the first draws: it takes half a second to load
 
         sequence = Halton(self.parts[0].mode.size + 2, seed=seed)

@@ -116,7 +116,7 @@ class NUTS(Hyper):
         return replace(modes, draws=Draws(log_params[chosen], trace, diagnose(trace)))
 
     def _sample(self, problem: Problem, modes: Estimate) -> Any:
-        """The trace: log parameters and parameters, in chains of equal length."""
+        """Return the trace: log parameters and parameters, in chains of equal length."""
         nutpie, _ = _import_sampler()
         below = max(start.objective for start in modes.starts) - np.array([start.objective for start in modes.starts])
         starts = np.array([start.log_params for start in modes.starts])[below < MODE_DEPTH]
@@ -159,7 +159,7 @@ class NUTS(Hyper):
         return trace
 
     def _steps(self, is_normal: bool) -> tuple[int, float]:
-        """The largest depth and the share of accepted steps, as given or as suits the density."""
+        """Return the largest depth and the target share of accepted steps."""
         if self.max_depth is None and self.target_accept is None and is_normal:
             return THREE_STEPS
         depth, accept = UNTIL_IT_TURNS
@@ -185,13 +185,13 @@ class NUTS(Hyper):
 
 
 def is_nearly_normal(problem: Problem) -> bool:
-    """Whether the data have enough rows for a posterior that is nearly normal around a mode, in its coordinates."""
+    """Return whether there are enough rows for a posterior that is nearly normal around a mode."""
     enough = max(NORMAL_ROWS, NORMAL_ROWS_EACH * len(problem.labels))
     return problem.engine.name == "exact" and len(problem.y) >= enough
 
 
 def has_several_modes(below: np.ndarray) -> bool:
-    """Whether starts ended at several modes that matter, this many nats below the highest."""
+    """Return whether starts ended at several modes that matter, this many nats below the highest."""
     return bool(np.any((below > SAME_MODE) & (below < MODE_DEPTH)))
 
 
@@ -243,7 +243,7 @@ def _compiled_model(
 
 
 def log_posterior(problem: Problem, prior: MAP) -> Density:
-    """Log density of log hyperparameters and its gradient, as the sampler wants them."""
+    """Return the log density of log hyperparameters and its gradient, as the sampler wants them."""
     lower, upper = limits(problem)
     log_prior = prior.log_prior_of_logarithms(problem.parameters)
     log_units = problem.log_units
@@ -267,7 +267,7 @@ def log_posterior(problem: Problem, prior: MAP) -> Density:
 
 @contextmanager
 def in_processes(problem: Problem, prior: MAP, n_processes: int) -> Iterator[Density]:
-    """`log_posterior`, evaluated by other processes; it may be called from that many threads at a time.
+    """Yield `log_posterior` evaluated by other processes; that many threads may call it at a time.
 
     Chains are threads, and SciPy's LAPACK and BLAS keep other threads out while they run: two chains in one process
     take as long as one after the other. A round trip takes a tenth of a millisecond.
@@ -324,7 +324,7 @@ def _serve(connection: Any, problem: Problem, prior: MAP) -> None:
 
 
 def _travels(*things: Any) -> bool:
-    """Whether things can be sent to another process; classes of a notebook sometimes cannot."""
+    """Return whether objects can be sent to another process; classes of a notebook sometimes cannot."""
     from joblib.externals.loky.backend.reduction import dumps
 
     try:
@@ -352,7 +352,7 @@ def equal_chains(trace: Any) -> Any:
 
 
 def diagnose(trace: Any) -> dict[str, Any]:
-    """Largest r-hat and whose it is, smallest effective sample size and the number of divergences."""
+    """Return the largest r-hat and its parameter, the smallest effective sample size, the number of divergences."""
     _, arviz = _import_sampler()
     log_params = trace.posterior["log_params"]
     n_chains, n_draws = log_params.sizes["chain"], log_params.sizes["draw"]

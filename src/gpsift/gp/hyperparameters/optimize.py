@@ -120,7 +120,7 @@ class Estimate:
         return sum(start.n_evaluations for start in self.starts)
 
     def n_searched(self, kernel: Kernel) -> int:
-        """Number of hyperparameters of the kernel that were searched and that a penalty of the evidence counts."""
+        """Count the hyperparameters of the kernel that were searched and that a penalty of the evidence counts."""
         if not self.starts:
             return 0
         return int(np.isfinite(kernel.log_params).sum()) if self.n_charged is None else self.n_charged
@@ -129,9 +129,9 @@ class Estimate:
 def maximise(
     problem: Problem, log_prior: LogPrior, *, n_starts: int, seed: int, max_iterations: int, ceiling: float = np.inf
 ) -> Estimate:
-    """The hyperparameters of largest log marginal likelihood plus log prior; no start follows one at the ceiling.
+    """Maximise log marginal likelihood plus log prior; no start follows one that reaches the ceiling.
 
-    Where inference iterates and rows are many, starts are searched with fewer digits, and the best goes on with all.
+    With iterated inference and many rows, all starts are searched in low precision, and only the best in full.
     """
     ended: list[Start] = []
     rough = low_precision_problem(problem)
@@ -173,7 +173,7 @@ def refine_best(
 
 
 def best_estimate(problem: Problem, ended: Sequence[Start]) -> Estimate:
-    """The estimate that several starts of a search lead to."""
+    """Return the estimate at the best end of several searches."""
     best = max(ended, key=lambda start: start.objective)
     if not np.isfinite(best.objective):
         raise NotPositiveDefinite("The covariance matrix has no Cholesky factor from any start of the search.")
@@ -182,10 +182,10 @@ def best_estimate(problem: Problem, ended: Sequence[Start]) -> Estimate:
 
 
 def starting_points(problem: Problem, n_starts: int, seed: int) -> list[np.ndarray]:
-    """The kernel's values, short length-scales with little noise, then random ones; a given start before all.
+    """Return the kernel's values, short length-scales with little noise, then random ones; a given start comes first.
 
-    The second start finds the optima that the first one misses: on 20 of 20 uniform toys the better of the two was the
-    best of 19 starts and 3 other libraries.
+    The second start finds optima that the first one misses: on 20 of 20 uniform toy data sets the better of the two
+    was as good as the best of 19 starts and of 3 other libraries.
     """
     rng = np.random.default_rng(seed)
     first = problem.log_params + problem.log_units
@@ -197,7 +197,7 @@ def starting_points(problem: Problem, n_starts: int, seed: int) -> list[np.ndarr
 
 
 def limits(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-    """Lower and upper limit of each log parameter."""
+    """Return the lower and upper limit of each log parameter."""
     log_limits = np.log([parameter.limits for parameter in problem.parameters])
     return log_limits[:, 0] + problem.log_units, log_limits[:, 1] + problem.log_units
 
@@ -218,7 +218,7 @@ class Objective:
         self._last: tuple[np.ndarray, float, np.ndarray] | None = None
 
     def log_params(self, moving: np.ndarray) -> np.ndarray:
-        """All of them, within their limits."""
+        """Return all log parameters, within their limits."""
         every = self.start.copy()
         every[self.moves] = np.clip(moving, self.lower, self.upper)
         return every
@@ -300,7 +300,7 @@ def curvature_at(problem: Problem, log_prior: LogPrior, log_params: np.ndarray, 
 
 
 def _at_limit(problem: Problem, log_params: np.ndarray) -> tuple[str, ...]:
-    """Which parameters ended at a limit, in words; not those at the end where their term is absent.
+    """Return the parameters that ended at a limit, in words, except where their term is absent there.
 
     A length-scale at its upper limit is among them: it has lost its gradient there.
     """
@@ -316,7 +316,7 @@ def _at_limit(problem: Problem, log_params: np.ndarray) -> tuple[str, ...]:
 
 
 def _moving_features(problem: Problem, ended: Sequence[Start]) -> tuple[str, ...]:
-    """Features whose place in the order of length-scales is not the same at the end of every start."""
+    """Return the features whose rank among the length-scales differs between the starts."""
     where = np.flatnonzero(problem.is_lengthscale & (problem.columns >= 0))
     places = np.array([np.argsort(np.argsort(start.log_params[where])) for start in ended])
     moving = dict.fromkeys(problem.columns[where[np.ptp(places, axis=0) > 0]].tolist())

@@ -94,7 +94,7 @@ class SAAS(PositiveParameters):
 
 
 def _integral_of_secants(centres: np.ndarray) -> tuple[float, np.ndarray]:
-    """log of the integral of prod_i 1 / (2 cosh(t - c_i)), and the mean of tanh(t - c_i) under the integrand."""
+    """Return the log integral of prod_i 1 / (2 cosh(t - c_i)), and the mean of tanh(t - c_i) under the integrand."""
     low, high = _where_it_matters(centres)
     nodes = np.linspace(low, high, max(NODES, 1 + math.ceil((high - low) / LARGEST_STEP)))
     log_integrand = _log_secants(nodes, centres)

@@ -25,7 +25,7 @@ TOLERANCE = 1e-7
 
 
 def parameter_names(labels: Sequence[Label]) -> tuple[str, ...]:
-    """Labels as text, such as "lengthscale[age]"; the second of equal ones, as sums of kernels have, gets a number.
+    """Return labels as text, such as "lengthscale[age]"; the second of equal ones, in sums of kernels, gets a number.
 
     >>> parameter_names([("lengthscale", "age"), ("lengthscale", "age"), ("noise_var", None)])
     ('lengthscale[age]', 'lengthscale[age] 2', 'noise_var')
@@ -61,7 +61,7 @@ class Problem(Generic[E]):
     def exact(
         kernel: Kernel, X: np.ndarray, y: np.ndarray, names: tuple[str, ...], known_noise_var: np.ndarray | None = None
     ) -> Problem[ExactInference]:
-        """The problem of Gaussian noise: one variance for all, or a known one for each observation."""
+        """Return the problem of Gaussian noise: one variance for all, or a known one for each observation."""
         likelihood = Gaussian() if known_noise_var is None else Gaussian(known_noise_var)
         return Problem(kernel, likelihood, X, y, ExactInference(X, y), names)
 
@@ -92,7 +92,7 @@ class Problem(Generic[E]):
         return self.with_engine(self.engine.on_rows(rows), X=self.X[rows], y=self.y[rows], likelihood=likelihood)
 
     def log_evidence(self, log_params: np.ndarray) -> float:
-        """Without its gradient, where that costs more; minus infinity where the covariance has no factor."""
+        """Return the log evidence without gradient; minus infinity where the covariance has no Cholesky factor."""
         try:
             return self.engine.log_evidence(*self.split(log_params))
         except NotPositiveDefinite:
@@ -162,7 +162,7 @@ class Problem(Generic[E]):
         return np.where(np.isnan(absent), self.log_params, absent)
 
     def split(self, log_params: np.ndarray) -> tuple[Kernel, Likelihood]:
-        """Kernel and likelihood with these parameters."""
+        """Return kernel and likelihood with these parameters."""
         n_kernel = self._n_kernel
         return (
             self.kernel.with_log_params(log_params[:n_kernel]),
@@ -179,5 +179,5 @@ class Problem(Generic[E]):
         return replace(self, engine=self.engine.stateless())
 
     def evidence(self, log_params: np.ndarray) -> Evidence:
-        """Log evidence with its gradient."""
+        """Return the log evidence with its gradient."""
         return self.engine.evidence(*self.split(log_params))

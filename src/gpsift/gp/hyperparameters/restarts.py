@@ -44,7 +44,7 @@ class Restart:
         return problem.log_units + problem.log_params if self.in_units_of_start else problem.log_units
 
     def applies(self, problem: Problem, log_params: np.ndarray) -> np.ndarray:
-        """Which parameters are length-scales beyond the threshold."""
+        """Return which parameters are length-scales beyond the threshold."""
         return problem.is_lengthscale & (log_params - self.log_units(problem) > np.log(self.beyond))
 
 

@@ -92,7 +92,7 @@ MOST_PAIRED = 3000
 
 
 def default_prior() -> MAP:
-    """The prior of active features.
+    """Return the prior of active features.
 
     Its tail is flat, so that a selected feature may be linear: a prior that prefers nonlinear effects would hide it
     among many others.
@@ -220,7 +220,7 @@ class Sift(Hyper):
 
 
 def rows_of_stages(problem: Problem, seed: int) -> list[np.ndarray]:
-    """Numbers of the rows on which the path begins, and of those on which it goes on: at last all, if not too many."""
+    """Return the row numbers of each stage of the path, from few rows to all, or to as many as trials allow."""
     n = len(problem.y)
     if begins_on_few(problem):
         return growing_samples(problem.y, seed, most=MOST_ROWS_AFTERWARDS)
@@ -256,7 +256,7 @@ def in_full_model(problem: Problem, active: Problem, log_params: np.ndarray) -> 
 
 
 def selection_penalty(k: int, p: int, toll: float | None = None) -> float:
-    """Penalty of k units among p in nats: `toll` for each, or by default log C(p, k) + k.
+    """Return the penalty of k units among p in nats: `toll` for each, or by default log C(p, k) + k.
 
     By default that of the next one is 1 + log((p - k) / (k + 1)), which falls with k; beyond half of them it is 1.
     """
@@ -276,7 +276,7 @@ class SearchState:
     newest: tuple[int, ...] = ()
 
     def log_params(self, problem: Problem) -> np.ndarray:
-        """The log parameters of the problem of its units."""
+        """Return the state's log parameters in the order of the problem of its active units."""
         return np.log([self.values[name] for name in parameter_names(problem.labels)])
 
 
@@ -298,14 +298,15 @@ class Candidate:
         return self.problem.log_evidence(self.log_params)
 
     def at(self, lengthscale: float) -> Candidate:
-        """The candidate with the units that enter at another length-scale."""
+        """Return the candidate with the entering units at another length-scale."""
         entering = np.log(lengthscale) + self.problem.log_units
         return replace(self, log_params=np.where(self.is_entering, entering, self.log_params))
 
     def at_best_lengthscale(self) -> Candidate:
-        """The candidate at the length-scale of largest evidence; the longest is tried if the next one is no worse.
+        """Return the candidate at the length-scale of largest evidence.
 
-        Short ones are always tried: for a rough function those between it and a line cost more than either.
+        The longest is tried only if the next one is no worse than the one before. All others are always tried: for a
+        rough function medium length-scales can have less evidence than both short and long ones.
         """
         *tried, longest = map(self.at, ENTERING_LENGTHSCALES)
         if tried[-1].evidence >= tried[-2].evidence:
@@ -411,7 +412,7 @@ class StepwiseSearch:
         return best.as_state() if state.active and best.evidence < state.evidence else self.optimize(best)
 
     def best_candidate(self, states: Sequence[SearchState], units: tuple[int, ...]) -> Candidate:
-        """The best over some states, and over length-scales at which units may enter; on fewer rows if possible."""
+        """Return the best candidate over some states and entering length-scales; on fewer rows if possible."""
         if self.subsample_search is not None:
             found = self.subsample_search.best_candidate(states, units)
             return replace(self.candidate(states[0], units), log_params=found.log_params)
@@ -426,7 +427,7 @@ class StepwiseSearch:
         return next(((name, start) for name, start, each in declared if each.unit == "target**2"), ("", -np.inf))
 
     def signal_is_negligible(self, state: SearchState) -> bool:
-        """Whether the signal variance is far below that with which searches begin."""
+        """Return whether the signal variance is far below that with which searches begin."""
         name, start = self.signal_var
         return np.log(state.values.get(name, np.inf)) < start + np.log(NEGLIGIBLE_SIGNAL)
 
@@ -442,7 +443,7 @@ class StepwiseSearch:
         return self.optimize(candidate) if candidate.evidence > state.evidence else candidate.as_state()
 
     def penalised_evidence(self, state: SearchState) -> float:
-        """Log evidence less the penalty of the active units."""
+        """Return the log evidence less the penalty of the active units."""
         return state.evidence - self.penalty(state)
 
     def penalty(self, state: SearchState) -> float:
@@ -461,7 +462,7 @@ class StepwiseSearch:
         return state
 
     def removals(self, state: SearchState) -> Iterator[SearchState]:
-        """States without one of the units that matter least, optimised; the gain of one that came last is known."""
+        """Yield optimised states without one of the units that matter least, except the unit that entered last."""
         leaving = [unit for unit in state.active if state.newest != (unit,)]
         rests = [tuple(unit for unit in state.active if unit != left) for left in leaving]
         for rest in self.cheapest(state, rests):
@@ -470,7 +471,7 @@ class StepwiseSearch:
                 yield self.optimize(candidate, leaving=True)
 
     def cheapest(self, state: SearchState, rests: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-        """The rests of the active units that have most evidence, on fewer rows if possible."""
+        """Return the subsets of the active units with the largest evidence, on fewer rows if possible."""
         if self.subsample_search is not None:
             return self.subsample_search.cheapest(state, rests)
         found = [self.candidate(replace(state, active=rest)) for rest in rests]
@@ -492,12 +493,12 @@ class StepwiseSearch:
     # Score statistics.
 
     def entry_scores(self, state: SearchState) -> np.ndarray:
-        """Score statistics of inactive units as they enter; minus infinity for active ones."""
+        """Return score statistics of inactive units as they enter; minus infinity for active ones."""
         inputs = self.score_inputs(state)
         return self.scores_of_units(state, entry_scores(inputs.slope.G, inputs.K0, inputs.features))
 
     def feature_scores(self, state: SearchState) -> np.ndarray:
-        """The largest score statistics of inactive units over the effects that they may have."""
+        """Return the largest score statistics of inactive units over the effects that they may have."""
         return self.scores_of_units(state, feature_scores(self.score_inputs(state)))
 
     def scores_of_units(self, state: SearchState, scores: np.ndarray) -> np.ndarray:
@@ -507,18 +508,18 @@ class StepwiseSearch:
 
     @staticmethod
     def largest(scores: np.ndarray, most: int) -> list[int]:
-        """The units with the largest scores."""
+        """Return the units with the largest scores."""
         return [int(unit) for unit in np.argsort(-scores)[:most] if np.isfinite(scores[unit])]
 
     def best_pairs(self, state: SearchState) -> list[tuple[int, ...]]:
-        """The units of the pairs of features with the largest scores, of which one may be active."""
+        """Return the units of the pairs of features with the largest scores; one of each pair may be active."""
         owner = {j: unit for unit, columns in enumerate(self.groups) for j in columns}
         inputs = self.score_inputs(state)
         found = best_pairs(inputs.weights, inputs.features[0], inputs.active, N_TRIED)
         return [tuple({owner[j]: None for j in pair}) for pair in found]
 
     def score_inputs(self, state: SearchState) -> ScoreInputs:
-        """Inputs of the score statistics; those of the last state are kept."""
+        """Return the inputs of the score statistics; those of the last state are cached."""
         if state not in self._last_inputs:
             active = self.columns(state.active)
             problem = self.low_precision.on_columns(active)
@@ -540,7 +541,7 @@ class StepwiseSearch:
     # Searches for the hyperparameters of a state.
 
     def candidate(self, state: SearchState, units: tuple[int, ...] = ()) -> Candidate:
-        """The start of a search in which units enter a state."""
+        """Return the start of a search in which units enter a state."""
         active = (*state.active, *(unit for unit in units if unit not in state.active))
         problem = self.low_precision.on_columns(self.columns(active))
         known = state.values if state.active else {}  # in the null model the signal has vanished, and would stay so
@@ -550,7 +551,7 @@ class StepwiseSearch:
         return Candidate(active, units, problem, log_params, self.lengthscales_of(units, problem))
 
     def lengthscales_of(self, units: Sequence[int], problem: Problem) -> np.ndarray:
-        """Which parameters are length-scales of these units; of a sum of radial terms, those of the first."""
+        """Return which parameters are length-scales of these units; of a sum of radial terms, those of the first."""
         declared = zip(problem.labels, problem.is_lengthscale, strict=True)
         owners = [feature if is_lengthscale else None for (_, feature), is_lengthscale in declared]
         found = np.zeros(len(owners), bool)
@@ -575,7 +576,7 @@ class StepwiseSearch:
         return candidate.state_at(end.log_params, end.objective - prior)
 
     def curvature(self, candidate: Candidate) -> np.ndarray | None:
-        """About the curvature of the objective at a candidate, from fewer rows; None where they are too few."""
+        """Estimate the curvature of the objective at a candidate from fewer rows; None where they are too few."""
         fewer = self.curvature_search if self.subsample_search is None else self.subsample_search
         return None if fewer is None else fewer.scaled_curvature(candidate, len(self.problem.y))
 
@@ -588,7 +589,7 @@ class StepwiseSearch:
         return replace(self, problem=self.problem.on_rows(sample_rows(self.problem.y, size, CURVED_SEED)))
 
     def scaled_curvature(self, candidate: Candidate, n_rows: int) -> np.ndarray:
-        """The curvature of the objective on these rows, as if there were more of them."""
+        """Return the curvature of the objective on these rows, as if there were more of them."""
         problem = self.problem.on_columns(self.columns(candidate.active))
         return curvature_at(problem, self.hyper.prior.log_prior, candidate.log_params, n_rows)
 
@@ -598,7 +599,7 @@ class StepwiseSearch:
         return self.problem.with_engine(self.problem.engine.low_precision())
 
     def columns(self, units: Sequence[int]) -> tuple[int, ...]:
-        """The columns of some units, one unit after another."""
+        """Return the columns of some units, one unit after another."""
         return tuple(j for unit in units for j in self.groups[unit])
 
     # Progress and report.

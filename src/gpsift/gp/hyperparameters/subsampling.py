@@ -48,15 +48,15 @@ MOST_NONLINEAR = 4
 
 
 def begins_on_few(problem: Problem) -> bool:
-    """Whether a search is quicker by way of fewer rows: its gradients must have all digits, and rows must be many."""
+    """Return whether a search goes by way of fewer rows: rows are many, and their gradients exact."""
     is_dense = isinstance(problem.engine, DenseInference) and problem.likelihood.has_closed_form
     return is_dense and len(problem.y) >= MANY_ROWS
 
 
 def growing_samples(y: np.ndarray, seed: int, most: int | None = None) -> list[np.ndarray]:
-    """Row numbers of samples, each within the next and with the smallest and the largest target.
+    """Return row numbers of nested samples, each with the smallest and the largest target.
 
-    The last has all rows, or `most` if these are fewer.
+    The last sample has all rows, or `most` of them if there are more.
 
     >>> [len(rows) for rows in growing_samples(np.arange(2000.0), seed=0)]
     [300, 775, 2000]
@@ -66,19 +66,19 @@ def growing_samples(y: np.ndarray, seed: int, most: int | None = None) -> list[n
 
 
 def sample_rows(y: np.ndarray, size: int, seed: int) -> np.ndarray:
-    """Row numbers of one sample, with the smallest and the largest target."""
+    """Return the row numbers of one sample, with the smallest and the largest target."""
     return np.sort(extremes_first(y, seed)[:size])
 
 
 def extremes_first(y: np.ndarray, seed: int) -> np.ndarray:
-    """All row numbers in a random order, those of the smallest and the largest target before the others."""
+    """Return all row numbers in a random order, those of the smallest and the largest target before the others."""
     order = np.random.default_rng(seed).permutation(len(y))
     is_extreme = np.isin(order, [y.argmin(), y.argmax()])
     return np.concatenate([order[is_extreme], order[~is_extreme]])
 
 
 def growing_sizes(n: int) -> list[int]:
-    """Sizes from few rows to n, which grow by the same factor.
+    """Return sizes from few rows to n, which grow by the same factor.
 
     >>> growing_sizes(1000), growing_sizes(4000)
     ([300, 1000], [300, 711, 1687, 4000])
@@ -157,10 +157,10 @@ class SubsampledSearch:
         return search_from(sample, self.log_prior, start, self.max_iterations, on_evaluation, curvature)
 
     def has_moved_far(self, end: Start) -> bool:
-        """Whether all rows have gained more nats than chance explains where fewer rows have the same optimum.
+        """Return whether all rows gain more nats than chance explains if fewer rows have the same optimum.
 
-        Then 2 / (growth - 1) times what they gain is distributed as chi squared with as many degrees of freedom as
-        there are parameters.
+        If it is the same optimum, 2 / (growth - 1) times the gain has a chi-squared distribution, whose degrees of
+        freedom are the parameters.
         """
         k, growth = np.isfinite(end.log_params).sum(), len(self.problem.y) / len(self.samples[-2].y)
         return bool(2.0 * (end.objective - end.began) > (growth - 1.0) * (k + FAR * math.sqrt(2.0 * k)))

@@ -91,11 +91,11 @@ class WarpU:
         return np.linalg.slogdet(self._axes)[1]
 
     def points(self, w: np.ndarray) -> np.ndarray:
-        """z of w around each mode, (mode, parameter)."""
+        """Return z of w around each mode, (mode, parameter)."""
         return self._centers + self._axes @ w
 
     def log_shares(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Logarithm of each mode's share in z, and its gradient: (mode,), (mode, parameter)."""
+        """Return the logarithm of each mode's share in z, and its gradient: (mode,), (mode, parameter)."""
         along = np.einsum("kij,kj->ki", self._inverse_axes, z - self._centers)
         hills = self.heights - 0.5 * np.sum(along**2, axis=1)
         slopes = -np.einsum("kij,ki->kj", self._inverse_axes, along)
@@ -133,7 +133,7 @@ class WarpU:
         return log_params
 
     def _terms(self, of_z: Density, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Logarithms of the terms of the density of w, and their gradients."""
+        """Return the logarithms of the terms of the density of w, and their gradients."""
         terms, gradients = self._log_volumes.copy(), np.empty((len(self.modes), w.size))
         for k, z in enumerate(self.points(w)):
             value, gradient = of_z(z)
@@ -171,7 +171,7 @@ def find_modes(density: Density, starts: Sequence[np.ndarray], is_lengthscale: n
 
 
 def has_valley(density: Density, one: np.ndarray, other: np.ndarray) -> bool:
-    """Whether the line between two modes goes through a valley."""
+    """Return whether the density along the line between two modes falls well below the lower one."""
     lower = min(density(one)[0], density(other)[0])
     return any(density(one + share * (other - one))[0] < lower - VALLEY for share in BETWEEN)
 

@@ -57,7 +57,7 @@ class RBFEvidence:
 
     @staticmethod
     def serves(kernel: Kernel, X: Array) -> bool:
-        """Whether this class computes the evidence of such a kernel and array."""
+        """Return whether this class computes the evidence of such a kernel and array."""
         terms = kernel.terms if isinstance(kernel, Sum) else (kernel,)
         radial = [term for term in terms if type(term) is SquaredExponential]
         constant = [term for term in terms if type(term) is Constant]

@@ -114,7 +114,7 @@ class Curvature:
         return np.einsum("ij,ij->j", V, V)
 
     def times_M(self, b: np.ndarray) -> np.ndarray:
-        """M b."""
+        """Return M b."""
         return sum(factor.apply_transposed(factor.root(b[:, None])) for factor in self.factors)[:, 0]
 
 
@@ -144,12 +144,12 @@ class SingleLatentDensity:
     terms: Any
 
     def log_joint(self, a: np.ndarray, f: np.ndarray) -> float:
-        """log p(y | f) - a^T f / 2, which the mode maximises."""
+        """Return log p(y | f) - a^T f / 2, which the mode maximises."""
         with np.errstate(over="ignore"):
             return float(self.terms.log_density(self.y, f, self.size).sum() - 0.5 * (a @ f))
 
     def derivatives(self, f: np.ndarray) -> Derivatives:
-        """Derivatives of log p(y | f)."""
+        """Return the derivatives of log p(y | f)."""
         return self.terms.derivatives(self.y, f, self.size)
 
     def times_K(self, b: np.ndarray) -> np.ndarray:
@@ -176,7 +176,7 @@ class SingleLatentDensity:
         return self._step(K_gradient / np.diagonal(self.K).max(), float("inf"), None)
 
     def newton_weights(self, f: np.ndarray, accuracy: float) -> np.ndarray | None:
-        """The weights at the maximum of the quadratic around any f, by products; None where these take too long."""
+        """Return the weights of a Newton step from f, by products with K; None where these take too long."""
         first, second, _ = self.derivatives(f)
         return self._weights_by_products(f, first, second, accuracy)
 
@@ -186,7 +186,7 @@ class SingleLatentDensity:
     def _weights_by_products(
         self, f: np.ndarray, first: np.ndarray, second: np.ndarray, accuracy: float
     ) -> np.ndarray | None:
-        """b - M K b with b = W f + first."""
+        """Return b - M K b with b = W f + first."""
         K, S = self.K, np.sqrt(-second)
         # From S f on, which is the solution at the mode.
         step = conjugate_gradients(lambda z: z + S * symv(K, S * z), S * (symv(K, first) - f), accuracy)

@@ -84,7 +84,7 @@ class FullCurvature:
 
     @classmethod
     def at(cls, K: np.ndarray, pi: np.ndarray) -> Self:
-        """The curvature at probabilities pi, (n, C)."""
+        """Return the curvature at probabilities pi, (n, C)."""
         return cls(K, cholesky(add_diagonal(K, 1.0), overwrite=True), pi)
 
     @cached_property
@@ -145,7 +145,7 @@ class FullCurvature:
         return cov
 
     def times_M(self, b: np.ndarray) -> np.ndarray:
-        """M b, (n, C)."""
+        """Return M b, (n, C)."""
         P_q = np.einsum("cij,jc->ic", self.P, solve_lower(self.L, b))
         coupled = self.P @ cholesky_solve(self.N, P_q.sum(axis=1))
         return solve_lower(self.L, P_q - coupled.T, transpose=True)
@@ -266,11 +266,11 @@ class SoftmaxDensity:
     F: np.ndarray | None
 
     def log_joint(self, a: np.ndarray, f: np.ndarray) -> float:
-        """log p(y | f) - sum_c a_c^T f_c / 2, which the mode maximises."""
+        """Return log p(y | f) - sum_c a_c^T f_c / 2, which the mode maximises."""
         return float(np.sum(self.Y * log_softmax(f, axis=1)) - 0.5 * np.sum(a * f))
 
     def curvature(self, f: np.ndarray) -> SoftmaxCurvature:
-        """The curvature at latent values f, (n, C), by the factor of low rank if there is one."""
+        """Return the curvature at latent values f, (n, C), by the factor of low rank if there is one."""
         pi = softmax(f, axis=1)
         return FullCurvature.at(self.K, pi) if self.F is None else LowRankCurvature(self.F, pi)
 
@@ -286,7 +286,7 @@ class SoftmaxDensity:
         return NewtonStep(direction, K_direction, 0.5 * float(np.sum(K_direction * gradient)), accuracy)
 
     def newton_weights(self, f: np.ndarray, accuracy: float) -> np.ndarray | None:
-        """The weights at the maximum of the quadratic around any f.
+        """Return the weights of a Newton step from f.
 
         Where a factor of low rank is quicker, by that; else by products, None where these take too long.
         """
@@ -298,13 +298,13 @@ class SoftmaxDensity:
         return self.F is not None and self.F.shape[1] ** 2 <= FEW_COLUMNS * len(self.K)
 
     def _weights_by_factors(self, f: np.ndarray) -> np.ndarray:
-        """b - M K b, with b = W f + y - pi."""
+        """Return b - M K b with b = W f + y - pi."""
         curvature = self.curvature(f)
         b = times_W(curvature.pi, f) + self.Y - curvature.pi
         return b - curvature.times_M(self.K @ b)
 
     def _weights_by_products(self, f: np.ndarray, accuracy: float) -> np.ndarray | None:
-        """The weights with M = R (I + R^T K R)^-1 R^T.
+        """Return the weights of a Newton step, with M = R (I + R^T K R)^-1 R^T.
 
         W = R R^T, R = diag(s) (I - s s^T) and s the square roots of the probabilities.
         """

@@ -51,7 +51,7 @@ class BoundModel:
     noise_var: float | None
 
     def noise(self, rows: Rows) -> Array:
-        """s_i of a chunk."""
+        """Return s_i of a chunk."""
         return rows.noise_var if self.noise_var is None else namespace(rows.y).zeros_like(rows.y) + self.noise_var
 
 
@@ -88,7 +88,7 @@ def slopes(model: BoundModel, q: NaturalGaussian, inner: Array, rows: Rows) -> S
 
 
 def left_out(model: BoundModel, q: NaturalGaussian, rows: Rows) -> tuple[Array, Array]:
-    """Latent mean and variance at the rows of a chunk, each given all others.
+    """Return latent mean and variance at the rows of a chunk, each given all others.
 
     This is exact but for the inducing points and hyperparameters, which were chosen with the row.
     """
@@ -117,14 +117,14 @@ class Passes:
         prepare(model.inducing, q)
 
     def gradient(self) -> np.ndarray:
-        """The gradient by the log parameters of the kernel, then by a noise variance that all rows share."""
+        """Return the gradient by the log parameters of the kernel, then by a noise variance that all rows share."""
         model, q = self.model, self.q
         total = self.source.map_reduce(partial(slopes, model, q, inner_factor(model.inducing, q)))
         explained = q.mean.shape[0] - total_product(q.L_P_inverse, q.L_P_inverse)  # tr(I - S)
         return np.append(total.by_kernel + inducing_gradient(model.inducing, q), total.by_noise + 0.5 * explained)
 
     def elpd(self, rows: RowSource) -> float:
-        """Log predictive density of some of the rows, each given all others."""
+        """Return the log predictive density of some of the rows, each given all others."""
         return rows.map_reduce(partial(left_out_density, self.model, self.q))
 
     def posterior(self) -> Posterior:
@@ -243,7 +243,7 @@ class BoundEngine(SparseEngine):
 
 
 def _shared_noise(likelihood: Likelihood) -> float | None:
-    """The noise variance of all rows, or None where each has its own."""
+    """Return the noise variance of all rows, or None where each has its own."""
     return None if likelihood.knows_noise else float(likelihood.noise_var)
 
 

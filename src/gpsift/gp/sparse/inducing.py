@@ -57,7 +57,7 @@ class Inducing:
         return invert_lower(self.L)
 
     def whiten(self, pairs: Pairs) -> Array:
-        """K_xz L^-T."""
+        """Return K_xz L^-T."""
         return times_transposed(pairs.K, self.L_inverse)
 
     def log_gradient(self, inner: Array) -> np.ndarray:
@@ -68,7 +68,7 @@ class Inducing:
         return self.pairs.log_gradient(add_diagonal(G, share * float(xp.mean(xp.linalg.diagonal(G)))))
 
     def posterior(self, mean: Array, precision: Array) -> Posterior:
-        """The triple for L v with v ~ N(mean, B^-1), B the precision: w = L^-T mean and M = L^-T (I - B^-1) L^-1."""
+        """Return the triple for L v with v ~ N(mean, B^-1): w = L^-T mean and M = L^-T (I - B^-1) L^-1."""
         xp = namespace(precision)
         scales, directions = xp.linalg.eigh(precision)  # none below 1
         root = xp.sqrt(xp.clip(1.0 - 1.0 / scales, 0.0, None))[:, None] * (directions.T @ self.L_inverse)

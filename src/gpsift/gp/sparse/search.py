@@ -112,7 +112,7 @@ class SparseSearch:
         self.source, self.seed = problem.engine.source, problem.engine.choice.seed
 
     def candidates(self) -> list[Candidate]:
-        """The hyperparameters by the bound and, with Gaussian noise, by Vecchia's evidence."""
+        """Find hyperparameters by the bound and, with Gaussian noise, by Vecchia's evidence."""
         by_bound = self.maximise_bound()
         if not self.problem.likelihood.has_closed_form:
             return [by_bound]
@@ -181,7 +181,7 @@ class SparseSearch:
         return Candidate(estimate, pick_points(self.problem, estimate.log_params))
 
     def vecchia_problem(self, rows: Rows, log_params: np.ndarray) -> Problem[VecchiaEngine]:
-        """Vecchia's evidence of rows, with the near rows that suit these hyperparameters; its search starts there."""
+        """Return the problem of Vecchia's evidence, with the near rows that suit these hyperparameters as its start."""
         kernel, _ = self.problem.split(log_params)
         engine = VecchiaEngine.near(rows, kernel, self.seed)
         observed = {"X": rows.X, "y": rows.y, "ceiling": np.inf, "tolerance": MANY_ROWS_TOLERANCE}
@@ -216,7 +216,7 @@ def choose(candidates: Sequence[Candidate]) -> tuple[Candidate, float]:
 
 
 def sample_problem(problem: Problem[SparseEngine], n_rows: int = 0) -> Problem[DenseInference]:
-    """Dense inference on a sample of the rows: of this number, or of that which suits the likelihood."""
+    """Return the problem of dense inference on a sample of the rows, of this size or of the default one."""
     engine, likelihood = problem.engine, problem.likelihood
     if not likelihood.has_closed_form:
         rows = engine.source.sample(n_rows or LAPLACE_ROWS, engine.choice.seed)
@@ -328,7 +328,7 @@ class StepwiseRefinement:
         return selection_penalty(k, len(self.names), self.hyper.toll)
 
     def _refined_report(self, problem: Problem[Any], log_params: np.ndarray, value: float) -> SiftReport:
-        """The selection's report with the units that more rows have activated, all in one step."""
+        """Return the selection's report with the units that more rows have activated, all in one step."""
         report, active = self.report, self.active(log_params)
         new = [unit for unit in active if self.names[unit] not in report.active]
         steps = report.steps

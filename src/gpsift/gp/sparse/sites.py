@@ -93,7 +93,7 @@ class NaturalGaussian:
         )
 
     def distance(self, other: Self) -> float:
-        """KL(q || other) + KL(other || q), to which the gain of a small step of length 1 is half."""
+        """Return KL(q || other) + KL(other || q); a small step of length 1 to the other gains half of it."""
         shift = self.mean - other.mean
         across = total_product(other.precision - self.precision, self.covariance - other.covariance)
         return 0.5 * float(across + shift @ ((self.precision + other.precision) @ shift))
@@ -174,7 +174,7 @@ class Whitened:
         return cls(inducing, X, pairs, A, namespace(A).clip(r, 0.0, None))
 
     def explained_var(self, q: NaturalGaussian) -> Array:
-        """a_i^T S a_i, the variance of a_i^T v."""
+        """Return a_i^T S a_i, the variance of a_i^T v."""
         V = times_transposed(self.A, q.L_P_inverse)
         return row_products(V, V)
 
@@ -185,7 +185,7 @@ class Whitened:
         return self.pairs.log_gradient(G) + self.inducing.kernel.diag_log_gradient(self.X, -0.5 * W)
 
     def left_out(self, mean: Array, s: Array, W: Array, g: Array) -> tuple[Array, Array]:
-        """Latent mean and variance at these rows, each without its own site; mean and variance s of a_i^T v with all.
+        """Return latent mean and variance at these rows, each without its own site.
 
         The sites of the other rows, the inducing points and the hyperparameters stay as they were found with the row.
         """
@@ -196,7 +196,7 @@ class Whitened:
 
 
 def inner_factor(inducing: Inducing, q: NaturalGaussian) -> Array:
-    """(I - S) L^-1."""
+    """Return (I - S) L^-1."""
     return inducing.L_inverse - q.covariance @ inducing.L_inverse
 
 

@@ -141,7 +141,7 @@ def expected_slopes(model: VariationalModel, q: NaturalGaussian, inner: Array, r
 
 
 def left_out(model: VariationalModel, q: NaturalGaussian, rows: Rows) -> tuple[Array, Array]:
-    """Latent mean and variance at the rows of a chunk, each without its own site."""
+    """Return latent mean and variance at the rows of a chunk, each without its own site."""
     chunk = Whitened.of(model.inducing, rows.X)
     found = averages(model, q, rows, chunk)
     return chunk.left_out(found.mean, found.s, found.W, found.g)
@@ -163,7 +163,7 @@ class Visit(NamedTuple):
 
 
 def best_q(model: VariationalModel, source: RowSource, starts: Iterable[NaturalGaussian]) -> Optimum:
-    """Natural-gradient steps from the first start at which the bound is finite, shortened where they do not lead up."""
+    """Take natural-gradient steps from the first start with a finite bound, halved where the bound falls."""
     for start in starts:
         here = Visit.at(start, model, source)
         if np.isfinite(here.value):

@@ -126,7 +126,7 @@ class BlockInference:
         return InferenceResult(self.posterior, log_evidence, none, none, n_blocks=self.posterior.blocks.n)
 
     def left_out(self, rows: Rows) -> tuple[Array, Array]:
-        """Latent mean and variance at some rows, each given the others; points that are no row are given all."""
+        """Return latent mean and variance at some rows, each given the others; points that are no row are given all."""
         posterior, xp = self.posterior, namespace(rows.X)
 
         def of_block(number: int, which: np.ndarray) -> list[Array]:
@@ -157,7 +157,7 @@ class BlockPosterior(PickledByFields):
     weights: Array  # what these add to the mean there, (n_blocks, k)
 
     def at(self, X: Array) -> LatentByBlock:
-        """The posterior at the rows of X, anywhere."""
+        """Return the posterior at the rows of X, which need not be training rows."""
         return LatentByBlock(self, X)
 
     @property
@@ -175,7 +175,7 @@ class BlockPosterior(PickledByFields):
         return [slice(0, n)]
 
     def covariance(self, X: Array) -> np.ndarray:
-        """Latent covariance between the rows of X, (n, n), given the rows that are near any of them."""
+        """Return the latent covariance between the rows of X, (n, n), given the rows that are near any of them."""
         near = self.near[np.unique(self.blocks.numbers(to_numpy(X)))]
         rows = np.unique(near[:, -max(1, MOST_JOINT_ROWS // len(near)) :])
         return to_numpy(self.given(rows).covariance(X))
@@ -203,7 +203,7 @@ class BlockPosterior(PickledByFields):
         return np.array([known.get(key, -1) for key in _keys(rows.X, rows.y)])
 
     def distance(self, number: int, x: Array) -> Array:
-        """Squared distances (n,) of points `in_lengthscales` from the nearest of the rows near a block."""
+        """Return squared distances (n,) of points `in_lengthscales` from the nearest of the rows near a block."""
         xp, Z = namespace(x), take_rows(self._scaled, self.near[number])
         # |z|^2 - 2 x^T z as one product: passes over a matrix of that size cost more than sums.
         factor = xp.concat([-2.0 * Z, xp.sum(Z * Z, axis=1, keepdims=True)], axis=1).T
@@ -213,7 +213,7 @@ class BlockPosterior(PickledByFields):
         return xp.concat(found) + xp.sum(x * x, axis=1)
 
     def in_lengthscales(self, X: Array) -> Array:
-        """Points in units of the length-scales, around the middle of the rows."""
+        """Return points in units of the length-scales, centred at the mean of the rows."""
         return (X - self._middle) * like(X, nearness(self.kernel, X.shape[1]))
 
     @cached_property

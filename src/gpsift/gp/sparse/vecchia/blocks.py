@@ -43,7 +43,7 @@ class Blocks:
         return [self.rows(number) for number in range(self.n)]
 
     def rows(self, number: int) -> slice:
-        """The rows of one block, when rows are in the order of blocks."""
+        """Return the slice of one block, when rows are in the order of blocks."""
         return slice(int(self.starts[number]), int(self.starts[number + 1]))
 
     def numbers(self, X: np.ndarray) -> np.ndarray:

@@ -102,7 +102,7 @@ class Conditional:
         return -0.5 * float(last @ last) - float(self.xp.sum(self.xp.log(scales))) - 0.5 * last.shape[0] * LOG_2PI
 
     def evidence(self) -> Evidence:
-        """The log density with its gradient."""
+        """Return the log density with its gradient."""
         L, z, n = self.L, self.z, self.L.shape[0]
         R = solve_lower(L, like(L, np.eye(n)[:, self.n_before :]), transpose=True)  # R^T of the formulas
         alpha = solve_lower(L, z, transpose=True)
