@@ -139,4 +139,4 @@ def test_the_record_says_what_was_taken(monkeypatch):
     ],
 )
 def test_durations_are_told_in_one_unit(seconds, words):
-    assert choose_inference.in_words(seconds) == words
+    assert choose_inference.duration_text(seconds) == words

@@ -62,7 +62,8 @@ def choose_inference(
     if requested == "auto" and may_be_sparse and n > largest:
         points, duration = f"{Sparse().m} inducing points", ""
         if likelihood.has_closed_form:
-            points, duration = f"{points} or the rows near each block", f", in about {in_words(fit_seconds(n, beside))}"
+            points += " or the rows near each block"
+            duration = f", in about {duration_text(fit_seconds(n, beside))}"
         warn(
             f"With {n} rows, more than {largest}, inference is sparse: {points} stand for them. "
             f'`GP(inference=Sparse(m=...))` takes more points, `GP(inference="{chosen}")` takes all rows{duration}.'
@@ -169,10 +170,10 @@ def factor_seconds(beside: Array) -> float:
     return _timed[where]
 
 
-def in_words(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     """Return a duration in one unit, in words.
 
-    >>> in_words(0.2), in_words(100.0), in_words(7000.0)
+    >>> duration_text(0.2), duration_text(100.0), duration_text(7000.0)
     ('1 second', '2 minutes', '2 hours')
     """
     name, unit = next(((name, unit) for name, unit in UNITS if seconds >= 0.95 * unit), UNITS[-1])

@@ -283,10 +283,10 @@ class ClusterData(TrainingData):
     ) -> tuple[InferenceResult, FitData]:
         assert isinstance(inference, Sparse)
         kernel, likelihood = problem.split(estimate.log_params)
-        result, left_out = problem.engine.solve(kernel, likelihood)
+        result, loo_moments = problem.engine.solve(kernel, likelihood)
         p, spread, source = self.n_features, self.summary.spread, self._source(inference, scaling)
         level = without_inputs(source, likelihood, float(spread.mean[p]), float(spread.sd[p]), inference.seed)
-        last = StreamingLeaveOneOut(left_out, likelihood, scaling, spread.mean[:p], self._feature_sd, level)
+        last = StreamingLeaveOneOut(loo_moments, likelihood, scaling, spread.mean[:p], self._feature_sd, level)
         log_evidence = max(result.log_evidence, estimate.evidence_bound)
         sheet, moments = last.sheet(source, inference.seed, log_evidence, estimate.n_searched(kernel))
         rows = source.read_as(transform=None)

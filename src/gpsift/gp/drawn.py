@@ -56,7 +56,7 @@ class DrawnGP(TextRepr, Serializable, Ensemble):
     @cached_property
     def quality(self) -> Quality:
         """Leave-one-out sheet: densities averaged over the draws, which are kept while a row is left out."""
-        return Quality.pooled([member.quality for member in self.members])
+        return Quality.average([member.quality for member in self.members])
 
     @property
     def explains(self) -> bool:

@@ -18,7 +18,7 @@ from gpsift._utils.validation import read_features, read_target
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.hyperparameters.problem import parameter_names
 from gpsift.gp.inference.base import InferenceResult
-from gpsift.gp.quality import Missed, Quality, SampledQuality, overfit_check, quality_sheet
+from gpsift.gp.quality import Missed, Quality, SampledQuality, loo_quality, overfit_check
 from gpsift.gp.refit import map_draws
 from gpsift.gp.sparse import Sparse
 from gpsift.io.serializable import Serializable
@@ -228,7 +228,7 @@ class FittedGP(TextRepr, Serializable, Reference):
         if self.sheet is not None:
             return self.sheet
         y_center, y_scale = self.scaling.y_center, self.scaling.y_scale
-        return quality_sheet(
+        return loo_quality(
             self.y_train,
             self.size_train,
             self._likelihood_in_units,

@@ -5,7 +5,7 @@ that is the predictive distribution of y_i given all others, hyperparameters and
 inference with Q = (K + D)^-1 and alpha = Q y it is normal with mean y_i - alpha_i / Q_ii and variance 1 / Q_ii
 (Rasmussen & Williams 2006, equation 5.12).
 
-`Quality` is the record, `quality_sheet` makes it. `StreamingLeaveOneOut` makes it for rows in dask collections: sums
+`Quality` is the record, `loo_quality` makes it. `StreamingLeaveOneOut` makes it for rows in dask collections: sums
 over all rows, with arrays for a sample of them only, because arrays of all rows would be as large as the data.
 """
 
@@ -71,7 +71,7 @@ class Quality(TextRepr):
     n_searched: int = 0
 
     @classmethod
-    def pooled(cls, sheets: Sequence[Quality]) -> Quality:
+    def average(cls, sheets: Sequence[Quality]) -> Quality:
         """Return the record of several models that act as one: moments and densities averaged over them."""
         mean = np.mean([sheet.loo_mean for sheet in sheets], axis=0)
         var = np.mean([sheet.loo_var for sheet in sheets], axis=0) + np.var([s.loo_mean for s in sheets], axis=0)
@@ -160,7 +160,7 @@ class SampledQuality(Quality):
         return self.total_diff_se
 
 
-def quality_sheet(
+def loo_quality(
     y: np.ndarray,
     size: np.ndarray,
     likelihood: Likelihood,
@@ -174,11 +174,11 @@ def quality_sheet(
     """Compare the left-out predictions with those of no inputs: the likelihood with one latent value for all.
 
     Like the model, the one without inputs keeps what was estimated from all rows, so a model that found nothing scores
-    the same. It is `model_without_inputs(y, ...)` unless these are only some of the rows. Several classes, of cavities
+    the same. It is `fit_without_inputs(y, ...)` unless these are only some of the rows. Several classes, of cavities
     (n, C) and (n, C, C), are compared by the probabilities of all: `loo_r2` is then the Brier skill score.
     """
     loo = likelihood.training_predictive(cavity_mean, cavity_var, size)
-    level_likelihood, level = without_inputs or model_without_inputs(y, size, likelihood)
+    level_likelihood, level = without_inputs or fit_without_inputs(y, size, likelihood)
     f = np.full((*y.shape, *np.shape(level)), level)
     lpd_empty = level_likelihood.log_density(y, f, size)
     level_mean, _ = level_likelihood.conditional_moments(f, size)
@@ -217,23 +217,23 @@ def overfit_check(quality: Quality, noise_share: float) -> Missed | None:
     return Missed(float(np.sqrt(noise_share)), float(np.sqrt(error_share)))
 
 
-def model_without_inputs(y: np.ndarray, size: np.ndarray, likelihood: Likelihood) -> WithoutInputs:
+def fit_without_inputs(y: np.ndarray, size: np.ndarray, likelihood: Likelihood) -> WithoutInputs:
     """Return the parameters of the likelihood and the single latent value that fit all observations best."""
     known = likelihood.level_fit(y, size)
     if known is not None:
         return known
     rows = Rows(y[:, None], y, None, size)
-    return best_level(likelihood, likelihood.level_start(y, size), lambda sums: sums(rows))
+    return maximise_without_inputs(likelihood, likelihood.level_start(y, size), lambda sums: sums(rows))
 
 
-def best_level(
-    likelihood: Likelihood, start: float, map_reduce: Callable[[Callable[[Rows], LevelSums]], LevelSums]
+def maximise_without_inputs(
+    likelihood: Likelihood, start: float, map_reduce: Callable[[Callable[[Rows], SharedValueSums]], SharedValueSums]
 ) -> WithoutInputs:
     """Find the best model without inputs from the sums of all rows, wherever they are."""
 
     def negative(theta: np.ndarray) -> tuple[float, np.ndarray]:
         model = likelihood.with_log_params(theta[1:]), float(theta[0])
-        found = map_reduce(partial(level_sums, *model))
+        found = map_reduce(partial(shared_value_sums, *model))
         return -found.log_density / found.n, -found.gradient / found.n
 
     bounds = [(None, None), *((-10.0, 15.0) for _ in likelihood.params)]
@@ -243,7 +243,7 @@ def best_level(
 
 
 @dataclass(frozen=True, eq=False)
-class LevelSums(Totals):
+class SharedValueSums(Totals):
     """Log density of some observations that share a latent value, and its gradient by that and by log parameters."""
 
     n: int
@@ -251,14 +251,14 @@ class LevelSums(Totals):
     gradient: np.ndarray
 
 
-def level_sums(likelihood: Likelihood, level: float, rows: Rows) -> LevelSums:
+def shared_value_sums(likelihood: Likelihood, level: float, rows: Rows) -> SharedValueSums:
     """Return the log density of rows that share a latent value, with its gradient."""
     y, size = rows.observed()
     f = np.full(y.shape, level)
     slopes = [likelihood.derivatives(y, f, size).first]
     slopes += [each.log_density for each in likelihood.log_param_derivatives(y, f, size)]
     gradient = np.array([slope.sum() for slope in slopes])
-    return LevelSums(y.size, float(likelihood.log_density(y, f, size).sum()), gradient)
+    return SharedValueSums(y.size, float(likelihood.log_density(y, f, size).sum()), gradient)
 
 
 # Rows, drawn with the seed of `Sparse`, of which left-out predictions are kept.
@@ -284,7 +284,7 @@ class StreamingLeaveOneOut:
         n = source.n
         found = source.map_reduce(self.sums)
         kept = np.sort(np.random.default_rng(seed).choice(n, size=min(KEPT_ROWS, n), replace=False))
-        arrays = self.left_out(source.take(kept))
+        arrays = self.quality_of_rows(source.take(kept))
         evidence = log_evidence - n * np.log(self.scaling.y_scale)
         sheet = SampledQuality(
             loo_mean=arrays.loo_mean,
@@ -303,12 +303,12 @@ class StreamingLeaveOneOut:
         )
         return sheet, found.cloud.moments(self.mean, self.sd)
 
-    def left_out(self, rows: Rows) -> Quality:
+    def quality_of_rows(self, rows: Rows) -> Quality:
         """Return the leave-one-out record of some rows."""
         scaling, noise = self.scaling, rows.noise_var
         mean, var = self.latent(rows)
         likelihood = self.likelihood if noise is None else self.likelihood.with_noise_var(noise)
-        return quality_sheet(
+        return loo_quality(
             *self.observed(rows),
             likelihood.in_units(scaling.y_scale),
             scaling.y_center + scaling.y_scale * mean,
@@ -323,7 +323,7 @@ class StreamingLeaveOneOut:
 
     def sums(self, rows: Rows) -> LeaveOneOutSums:
         """Return the sums of a chunk."""
-        found, scaling = self.left_out(rows), self.scaling
+        found, scaling = self.quality_of_rows(rows), self.scaling
         (y, size), (likelihood, level) = self.observed(rows), self.without_inputs
         level_mean, _ = likelihood.conditional_moments(np.full(y.shape, level), size)
         # In the units of the model a constant feature is 0 and has no spread; the others keep their correlations.
@@ -357,4 +357,4 @@ def without_inputs(
     if likelihood.has_closed_form:
         return likelihood.with_noise_var(sd**2), mean
     level = likelihood.level_start(*source.sample(KEPT_ROWS, seed).observed())
-    return best_level(likelihood, level, source.map_reduce)
+    return maximise_without_inputs(likelihood, level, source.map_reduce)

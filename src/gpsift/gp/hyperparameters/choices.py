@@ -15,7 +15,7 @@ from gpsift._utils.priors import OnLogScale, Prior
 from gpsift.gp.hyperparameters.optimize import Estimate, maximise
 from gpsift.gp.hyperparameters.priors import Density, LogPrior, PriorTerm, sum_of_log_priors
 from gpsift.gp.hyperparameters.problem import Problem
-from gpsift.gp.hyperparameters.subsampling import SubsampledSearch, begins_on_few
+from gpsift.gp.hyperparameters.subsampling import SubsampledSearch, uses_subsampling
 from gpsift.kernels import Kernel
 from gpsift.kernels.linear import CONSTANT_VAR, LINEAR_VAR
 from gpsift.kernels.profiles import SHAPE
@@ -78,7 +78,7 @@ class MultiStart(Hyper):
 
     searches: ClassVar[bool] = True
     # Whether many rows are searched by way of few. Without a prior these fit their noise with what they do not see.
-    by_way_of_few_rows: ClassVar[bool] = False
+    subsamples_rows: ClassVar[bool] = False
     starts: int
     seed: int
     max_iterations: int
@@ -92,7 +92,7 @@ class MultiStart(Hyper):
     def search(self, problem: Problem, log_prior: LogPrior, ceiling: float = np.inf) -> Estimate:
         """Return the best estimate over all starts."""
         options = {"n_starts": self.starts, "seed": self.seed, "max_iterations": self.max_iterations}
-        if self.by_way_of_few_rows and begins_on_few(problem) and problem.curvature is None:
+        if self.subsamples_rows and uses_subsampling(problem) and problem.curvature is None:
             return SubsampledSearch(problem, log_prior, **options).run()
         return maximise(problem, log_prior, **options, ceiling=ceiling)
 
@@ -148,7 +148,7 @@ class MAP(MultiStart):
         As in `ML2`.
     """
 
-    by_way_of_few_rows: ClassVar[bool] = True
+    subsamples_rows: ClassVar[bool] = True
 
     lengthscale: Prior = LENGTHSCALE.prior
     signal: Prior = SIGNAL_VAR.prior

@@ -260,7 +260,7 @@ class CubeRoots(Coordinates):
         scaled = log_params - self.log_units
         return np.where(self.is_root, np.exp(ROOT * scaled), scaled)
 
-    def folded(self, u: np.ndarray) -> np.ndarray:
+    def fold(self, u: np.ndarray) -> np.ndarray:
         """Return the point with positive roots that has the same parameters."""
         return np.where(self.is_root, np.abs(u), u)
 

@@ -113,17 +113,17 @@ class LaplaceApproximation:
         found: list[SplitT] = []
 
         def is_known(u: np.ndarray) -> bool:
-            return any(part.distance(coordinates.folded(u)) < SAME_MODE for part in found)
+            return any(part.distance(coordinates.fold(u)) < SAME_MODE for part in found)
 
         for first in starting_points(problem, coordinates, start)[:n_starts]:
-            end = coordinates.folded(find_mode(density, first, widths, is_known, **SEARCH))
+            end = coordinates.fold(find_mode(density, first, widths, is_known, **SEARCH))
             if is_known(end):
                 continue
             top, slopes = density(end)
             if top > max((part.top for part in found), default=-np.inf) - MODE_DEPTH:
                 known = slopes if problem.engine.has_exact_slopes else None
                 curvature = negative_hessian(density, end, coordinates, known)
-                mode = coordinates.folded(end + newton_step(curvature, slopes))
+                mode = coordinates.fold(end + newton_step(curvature, slopes))
                 found.append(SplitT.at(mode, curvature, own.log_density))
         found.sort(key=lambda part: -part.top)
         return replace(own, mixture=Mixture(tuple(part for part in found if part.top > found[0].top - MODE_DEPTH)))

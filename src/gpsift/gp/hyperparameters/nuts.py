@@ -177,7 +177,7 @@ class NUTS(Hyper):
         began = perf_counter()
         density(at)
         expected = (perf_counter() - began) * EVALUATIONS_PER_DRAW * (self.tune + self.draws) * self.chains
-        if cores == 1 or expected < WORTH_PROCESSES or not _travels(problem, self.prior):
+        if cores == 1 or expected < WORTH_PROCESSES or not _is_picklable(problem, self.prior):
             yield here
         else:
             with in_processes(problem, self.prior, cores) as elsewhere:
@@ -323,7 +323,7 @@ def _serve(connection: Any, problem: Problem, prior: MAP) -> None:
             connection.send(answer)
 
 
-def _travels(*things: Any) -> bool:
+def _is_picklable(*things: Any) -> bool:
     """Return whether objects can be sent to another process; classes of a notebook sometimes cannot."""
     from joblib.externals.loky.backend.reduction import dumps
 

@@ -225,7 +225,7 @@ class Objective:
 
     def __call__(self, moving: np.ndarray) -> tuple[float, np.ndarray]:
         if self._last is None or not np.array_equal(self._last[0], moving):
-            self._last = (moving.copy(), *self._evaluated(moving))
+            self._last = (moving.copy(), *self._evaluate(moving))
             if self.n_evaluations == 1:
                 self.first_value = self._last[1]
         return self._last[1], self._last[2]
@@ -233,7 +233,7 @@ class Objective:
     def gradient(self, moving: np.ndarray) -> np.ndarray:
         return self(moving)[1]
 
-    def _evaluated(self, moving: np.ndarray) -> tuple[float, np.ndarray]:
+    def _evaluate(self, moving: np.ndarray) -> tuple[float, np.ndarray]:
         self.n_evaluations += 1
         self.on_evaluation(self.n_evaluations)
         every = self.log_params(moving)

@@ -95,7 +95,7 @@ class SAAS(PositiveParameters):
 
 def _integral_of_secants(centres: np.ndarray) -> tuple[float, np.ndarray]:
     """Return the log integral of prod_i 1 / (2 cosh(t - c_i)), and the mean of tanh(t - c_i) under the integrand."""
-    low, high = _where_it_matters(centres)
+    low, high = _integration_interval(centres)
     nodes = np.linspace(low, high, max(NODES, 1 + math.ceil((high - low) / LARGEST_STEP)))
     log_integrand = _log_secants(nodes, centres)
     top = log_integrand.max()
@@ -105,7 +105,7 @@ def _integral_of_secants(centres: np.ndarray) -> tuple[float, np.ndarray]:
     return float(top + np.log(total * (nodes[1] - nodes[0]))), mean_tanh
 
 
-def _where_it_matters(centres: np.ndarray) -> tuple[float, float]:
+def _integration_interval(centres: np.ndarray) -> tuple[float, float]:
     """Return an interval outside which the integrand is negligible.
 
     The maximum lies between the centres, and x beyond the last of m the integrand has fallen by m log cosh(x) nats at

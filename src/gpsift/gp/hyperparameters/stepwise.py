@@ -51,7 +51,7 @@ from gpsift.gp.hyperparameters.score_tests import (
     hermite_features,
     radial_covariance_and_slope,
 )
-from gpsift.gp.hyperparameters.subsampling import begins_on_few, growing_samples, sample_rows
+from gpsift.gp.hyperparameters.subsampling import growing_samples, sample_rows, uses_subsampling
 from gpsift.gp.inference import DenseInference
 from gpsift.reference.base import N_CLOSE
 
@@ -179,12 +179,12 @@ class Sift(Hyper):
                 path = search.run_path(search.optimize(search.candidate(path.best)), path.steps)
             path = replace(path, best=search.prune(path.best))
             if search.subsample_search is not None:
-                path = self._better_of_backward(search, path)
+                path = self._try_backward_selection(search, path)
         with part_of_search(PATH_SHARE, 1.0):
             estimate = self._final_search(problem, search, path.best)
         return replace(estimate, sift=search.report(path))
 
-    def _better_of_backward(self, search: StepwiseSearch, path: SearchPath) -> SearchPath:
+    def _try_backward_selection(self, search: StepwiseSearch, path: SearchPath) -> SearchPath:
         """Activate all units with the largest scores at once and prune them, unless no score is significant.
 
         Return the path on from there if it ends at more penalised evidence than the one that is given.
@@ -222,7 +222,7 @@ class Sift(Hyper):
 def rows_of_stages(problem: Problem, seed: int) -> list[np.ndarray]:
     """Return the row numbers of each stage of the path, from few rows to all, or to as many as trials allow."""
     n = len(problem.y)
-    if begins_on_few(problem):
+    if uses_subsampling(problem):
         return growing_samples(problem.y, seed, most=MOST_ROWS_AFTERWARDS)
     if problem.likelihood.has_closed_form or n <= MOST_ROWS_ITERATED + 2:  # samples of others have both extremes, too
         return [np.arange(n)]
@@ -464,17 +464,17 @@ class StepwiseSearch:
     def removals(self, state: SearchState) -> Iterator[SearchState]:
         """Yield optimised states without one of the units that matter least, except the unit that entered last."""
         leaving = [unit for unit in state.active if state.newest != (unit,)]
-        rests = [tuple(unit for unit in state.active if unit != left) for left in leaving]
-        for rest in self.cheapest(state, rests):
-            candidate = self.candidate(replace(state, active=rest))
+        subsets = [tuple(unit for unit in state.active if unit != left) for left in leaving]
+        for subset in self.best_subsets(state, subsets):
+            candidate = self.candidate(replace(state, active=subset))
             if candidate.evidence > state.evidence - MOST_MISSED:
                 yield self.optimize(candidate, leaving=True)
 
-    def cheapest(self, state: SearchState, rests: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    def best_subsets(self, state: SearchState, subsets: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
         """Return the subsets of the active units with the largest evidence, on fewer rows if possible."""
         if self.subsample_search is not None:
-            return self.subsample_search.cheapest(state, rests)
-        found = [self.candidate(replace(state, active=rest)) for rest in rests]
+            return self.subsample_search.best_subsets(state, subsets)
+        found = [self.candidate(replace(state, active=subset)) for subset in subsets]
         return [each.active for each in sorted(found, key=lambda candidate: -candidate.evidence)[:N_LEAVING]]
 
     def prune_long_lengthscales(self, state: SearchState) -> SearchState:

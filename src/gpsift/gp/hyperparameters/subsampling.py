@@ -47,7 +47,7 @@ FAR = 4.0
 MOST_NONLINEAR = 4
 
 
-def begins_on_few(problem: Problem) -> bool:
+def uses_subsampling(problem: Problem) -> bool:
     """Return whether a search goes by way of fewer rows: rows are many, and their gradients exact."""
     is_dense = isinstance(problem.engine, DenseInference) and problem.likelihood.has_closed_form
     return is_dense and len(problem.y) >= MANY_ROWS
@@ -126,10 +126,10 @@ class SubsampledSearch:
         for stage in range(fewest + 1, len(self.samples)):
             going, behind = distinct_optima(going)
             left += behind
-            going = [self.go_on(self.try_nonlinear(start, stage - 1), stage) for start in going]
+            going = [self.continue_search(self.restart_nonlinear_features(start, stage - 1), stage) for start in going]
         return going, left
 
-    def try_nonlinear(self, start: Start, stage: int) -> Start:
+    def restart_nonlinear_features(self, start: Start, stage: int) -> Start:
         """Restart nonlinear features that a search on the rows of a stage has lost, as long as that helps."""
         for _ in range(MOST_NONLINEAR):
             place = restart_nonlinear(self.samples[stage], start.log_params)
@@ -141,7 +141,7 @@ class SubsampledSearch:
             start = replace(found, n_evaluations=start.n_evaluations + found.n_evaluations)
         return start
 
-    def go_on(self, start: Start, stage: int) -> Start:
+    def continue_search(self, start: Start, stage: int) -> Start:
         """Search on the rows of a stage from where a search on fewer rows has ended."""
         fewer, sample = self.samples[stage - 1], self.samples[stage]
         place = restart_trends(sample, start.log_params)

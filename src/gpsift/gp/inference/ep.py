@@ -84,7 +84,7 @@ class Sites:
     tau: np.ndarray
     nu: np.ndarray
 
-    def toward(self, other: Self, share: float) -> Self:
+    def interpolate(self, other: Self, share: float) -> Self:
         """Move a share of the way to other sites."""
         tau, nu = (1.0 - share) * self.tau + share * other.tau, (1.0 - share) * self.nu + share * other.nu
         return type(self)(tau, nu)
@@ -139,7 +139,7 @@ class EPResult:
             float(np.max(np.abs(np.sqrt(tilted.var) - np.sqrt(self.var)) / width)),
         )
 
-    def follow(self, moved: Sites) -> Sites:
+    def match_after_means(self, moved: Sites) -> Sites:
         """Match the sites once more after the means have followed `moved`, with the variances of the cavities held.
 
         New means need no new factor, and the variances of cavities hardly move: a sixth of the distance is left that a
@@ -211,7 +211,7 @@ def expectation_propagation(
             if len(trail) < 2:
                 raise
             # Extrapolated to where a site takes more than there is: one step of the last sites instead.
-            sites, trail = trail[-1].sites.toward(trail[-1].moved, DAMPING * damping), []
+            sites, trail = trail[-1].sites.interpolate(trail[-1].moved, DAMPING * damping), []
             state = EPResult.of(density, sites)
         move = state.distance
         if move < tolerance or sweep == MAX_SWEEPS:
@@ -230,9 +230,9 @@ def expectation_propagation(
             newton_works = not try_newton
             moved = match_sites(state.cavity_mean, state.cavity_var, state.tilted)
             if move > NEAR:
-                sites = sites.toward(moved, DAMPING * damping)
+                sites = sites.interpolate(moved, DAMPING * damping)
                 continue
-            moved = state.follow(moved)
+            moved = state.match_after_means(moved)
         trail = [*trail[-MEMORY:], Step(sites, moved)]
         sites = extrapolate(trail, state.cavity_var, damping)
 
@@ -254,7 +254,7 @@ def extrapolate(trail: list[Step], cavity_var: np.ndarray, damping: float) -> Si
         there = there - np.diff(here + damping * moves, axis=0).T @ anderson_shares(moves)
     tau, nu = np.split(there, 2)
     if np.any(tau <= 0):  # no place for a site: one step only
-        return trail[-1].sites.toward(trail[-1].moved, damping)
+        return trail[-1].sites.interpolate(trail[-1].moved, damping)
     return Sites(tau / cavity_var, nu / width)
 
 

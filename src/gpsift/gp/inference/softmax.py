@@ -68,7 +68,7 @@ FEW_COLUMNS = 50
 # Variance that a covariance matrix of low rank may leave out at each point, in tolerances; for a value alone it is the
 # tolerance of that. It changes the log density there by a quarter of that at most; on 700 rows 1e-5 changed the log
 # evidence by 2e-4 nats, and 1e-4 by 2e-3, with which searches ended in steps from one rank to the next.
-LEFT_OUT = 10.0
+RESIDUAL = 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,9 +229,9 @@ class LowRankCurvature:
 SoftmaxCurvature = FullCurvature | LowRankCurvature
 
 
-def low_rank_factor(K: np.ndarray, n_classes: int, left_out: float) -> np.ndarray | None:
+def low_rank_factor(K: np.ndarray, n_classes: int, residual: float) -> np.ndarray | None:
     """Return F with F F^T = K but for this variance at each point; None where A would have more rows than K."""
-    return pivoted_cholesky(K, left_out, most=len(K) // (n_classes - 1)) if left_out > 0 else None
+    return pivoted_cholesky(K, residual, most=len(K) // (n_classes - 1)) if residual > 0 else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -340,15 +340,15 @@ def softmax_laplace(
     *,
     start: np.ndarray | None = None,
     tolerance: float = TOLERANCE,
-    left_out: float = 0.0,
+    residual: float = 0.0,
 ) -> SoftmaxResult:
     """Find the mode by Newton's method on weights a with f = K a; Y are the indicators, (n, C).
 
     The search begins with a step from latent values `start`, such as those of other hyperparameters. It ends when less
-    than `tolerance` of the log joint density is left to gain. `left_out` is the variance that a form of low rank may
+    than `tolerance` of the log joint density is left to gain. `residual` is the variance that a form of low rank may
     leave out at each point.
     """
-    density = SoftmaxDensity(K, Y, low_rank_factor(K, Y.shape[1], left_out))
+    density = SoftmaxDensity(K, Y, low_rank_factor(K, Y.shape[1], residual))
     zero = np.zeros(Y.shape)
     point = Point(zero, zero, density.log_joint(zero, zero))
     if start is not None:
@@ -410,10 +410,10 @@ class SoftmaxInference(IteratedInference):
 
     def log_evidence(self, kernel: Kernel, likelihood: Likelihood) -> float:
         tolerance = self.VALUE_ALONE * self.tolerance
-        return self._run(kernel.between(self.X, self.X).K, likelihood, tolerance, left_out=tolerance).log_evidence
+        return self._run(kernel.between(self.X, self.X).K, likelihood, tolerance, residual=tolerance).log_evidence
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
-        result = self._run(kernel.between(self.X, self.X).K, likelihood, self.tolerance, left_out=0.0)
+        result = self._run(kernel.between(self.X, self.X).K, likelihood, self.tolerance, residual=0.0)
         curvature = result.full_curvature
         cavity_mean, cavity_cov = cavities(result, self._indicators)
         return InferenceResult(
@@ -426,11 +426,11 @@ class SoftmaxInference(IteratedInference):
         )
 
     def _run(
-        self, K: np.ndarray, likelihood: Likelihood, tolerance: float, left_out: float | None = None
+        self, K: np.ndarray, likelihood: Likelihood, tolerance: float, residual: float | None = None
     ) -> SoftmaxResult:
-        left_out = LEFT_OUT * tolerance if left_out is None else left_out
+        residual = RESIDUAL * tolerance if residual is None else residual
         start = self.warm_start.last
-        result = softmax_laplace(K, self._indicators, start=start, tolerance=tolerance, left_out=left_out)
+        result = softmax_laplace(K, self._indicators, start=start, tolerance=tolerance, residual=residual)
         if self.warm:
             self.warm_start.last = result.mode if result.converged else None
         return result

@@ -36,7 +36,7 @@ from gpsift.gp.sparse.choice import Sparse
 from gpsift.gp.sparse.engine import Solved, SparseEngine, local_rows
 from gpsift.gp.sparse.inducing import Inducing
 from gpsift.gp.sparse.sites import NaturalGaussian, SiteSums, Whitened, inducing_gradient, inner_factor, prepare
-from gpsift.gp.sparse.vecchia.block_posterior import BlockInference, NearBlocks, usual_near_rows
+from gpsift.gp.sparse.vecchia.block_posterior import BlockInference, NearBlocks, default_near_rows
 from gpsift.gp.sparse.vecchia.evidence import VECCHIA_ROWS, VecchiaEngine
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
@@ -87,19 +87,19 @@ def slopes(model: BoundModel, q: NaturalGaussian, inner: Array, rows: Rows) -> S
     return Slopes(chunk.log_gradient(W, g, q, inner), by_noise)
 
 
-def left_out(model: BoundModel, q: NaturalGaussian, rows: Rows) -> tuple[Array, Array]:
+def loo_moments(model: BoundModel, q: NaturalGaussian, rows: Rows) -> tuple[Array, Array]:
     """Return latent mean and variance at the rows of a chunk, each given all others.
 
     This is exact but for the inducing points and hyperparameters, which were chosen with the row.
     """
     chunk, s = Whitened.of(model.inducing, rows.X), model.noise(rows)
     mean = chunk.A @ q.mean
-    return chunk.left_out(mean, chunk.explained_var(q), 1.0 / s, (rows.y - mean) / s)
+    return chunk.loo_moments(mean, chunk.explained_var(q), 1.0 / s, (rows.y - mean) / s)
 
 
-def left_out_density(model: BoundModel, q: NaturalGaussian, rows: Rows) -> float:
+def loo_log_density(model: BoundModel, q: NaturalGaussian, rows: Rows) -> float:
     """Return the log density of the rows of a chunk, each predicted by all others."""
-    mean, var = left_out(model, q, rows)
+    mean, var = loo_moments(model, q, rows)
     xp, var = namespace(mean), var + model.noise(rows)
     return -0.5 * float(xp.sum(xp.log(var) + (rows.y - mean) ** 2 / var + LOG_2PI))
 
@@ -125,7 +125,7 @@ class Passes:
 
     def elpd(self, rows: RowSource) -> float:
         """Return the log predictive density of some of the rows, each given all others."""
-        return rows.map_reduce(partial(left_out_density, self.model, self.q))
+        return rows.map_reduce(partial(loo_log_density, self.model, self.q))
 
     def posterior(self) -> Posterior:
         """Return the posterior with the inducing points as support."""
@@ -154,7 +154,7 @@ LEAST_RESIDUAL = 0.01
 SAMPLE_ROWS = 10_000
 
 
-class LeftOutScore(NamedTuple):
+class LooScore(NamedTuple):
     """Log density of rows, each predicted by all others; the bound; and the engine that predicts them best.
 
     `residual` is the prior variance that inducing points leave, in units of the noise variance, as a mean of rows.
@@ -183,18 +183,18 @@ class BoundEngine(SparseEngine):
     def solve(self, kernel: Kernel, likelihood: Likelihood) -> Solved:
         if self.near_rows:
             by_blocks = self.by_neighbours(kernel, likelihood)
-            vecchia = VecchiaEngine.near(self._kept_rows, kernel, self.choice.seed)
+            vecchia = VecchiaEngine.for_kernel(self._kept_rows, kernel, self.choice.seed)
             log_evidence = vecchia.log_evidence(kernel, likelihood) * self.source.n / vecchia.n
-            return Solved(by_blocks.result(log_evidence), by_blocks.left_out)
+            return Solved(by_blocks.result(log_evidence), by_blocks.loo_moments)
         passes = Passes(self.model(kernel, likelihood), self.source)
         result = self.result(passes.model.inducing, passes.q, passes.value)
-        return Solved(result, partial(left_out, passes.model, passes.q))
+        return Solved(result, partial(loo_moments, passes.model, passes.q))
 
     def by_neighbours(self, kernel: Kernel, likelihood: Likelihood) -> BlockInference:
         """Infer the posterior by neighbours."""
         return self._near_blocks(kernel, likelihood, self.near_rows).infer()
 
-    def score(self, kernel: Kernel, likelihood: Likelihood) -> LeftOutScore:
+    def score(self, kernel: Kernel, likelihood: Likelihood) -> LooScore:
         """Predict rows, each by all others, with inducing points or by neighbours as is better.
 
         Neighbours are compared in some blocks: what they gain there is taken for their gain everywhere.
@@ -203,7 +203,7 @@ class BoundEngine(SparseEngine):
         elpd, residual = passes.elpd(self.source), passes.sums.residual / n
         near_rows = self.choice.near_rows
         if near_rows is None:
-            near_rows = usual_near_rows(self._n_kept) if residual > LEAST_RESIDUAL else 0
+            near_rows = default_near_rows(self._n_kept) if residual > LEAST_RESIDUAL else 0
         if near_rows:
             blocks = self._near_blocks(kernel, likelihood, near_rows)
             rows, by_neighbours = blocks.score(JUDGED_ROWS, self.choice.seed)
@@ -216,7 +216,7 @@ class BoundEngine(SparseEngine):
             else:
                 near_rows = 0
         engine = type(self)(self.source, self.candidates, self.Z, self.choice, near_rows)
-        return LeftOutScore(elpd if np.isfinite(elpd) else -np.inf, passes.value, residual, engine)
+        return LooScore(elpd if np.isfinite(elpd) else -np.inf, passes.value, residual, engine)
 
     @property
     def _n_kept(self) -> int:
@@ -272,7 +272,7 @@ class IntervalEngine(InferenceMethod):
         fitted = BoundEngine(source, to_numpy(Z), Z, choice, near_rows)
         if by_vecchia:
             sample = source.sample(VECCHIA_ROWS, seed).on_host()
-            return cls(VecchiaEngine.near(sample, kernel, seed), fitted)
+            return cls(VecchiaEngine.for_kernel(sample, kernel, seed), fitted)
         return cls(fitted if source.n <= SAMPLE_ROWS else fitted.on_rows(source.sample(SAMPLE_ROWS, seed)), fitted)
 
     @property

@@ -23,7 +23,7 @@ class Solved(NamedTuple):
     """A result before rows are left out, and a function that returns mean and variance of some, given all others."""
 
     result: InferenceResult
-    left_out: Callable[[Rows], tuple[Array, Array]]
+    loo_moments: Callable[[Rows], tuple[Array, Array]]
 
 
 class SparseEngine(InferenceMethod):
@@ -62,9 +62,9 @@ class SparseEngine(InferenceMethod):
         )
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
-        result, left_out = self.solve(kernel, likelihood)
+        result, loo_moments = self.solve(kernel, likelihood)
         source = self.source.single_chunk() if result.n_blocks else self.source  # what leaves rows out divides them
-        cavity_mean, cavity_var = source.map_concat(left_out)
+        cavity_mean, cavity_var = source.map_concat(loo_moments)
         return replace(result, cavity_mean=to_numpy(cavity_mean), cavity_var=to_numpy(cavity_var))
 
 

@@ -183,7 +183,7 @@ class SparseSearch:
     def vecchia_problem(self, rows: Rows, log_params: np.ndarray) -> Problem[VecchiaEngine]:
         """Return the problem of Vecchia's evidence, with the near rows that suit these hyperparameters as its start."""
         kernel, _ = self.problem.split(log_params)
-        engine = VecchiaEngine.near(rows, kernel, self.seed)
+        engine = VecchiaEngine.for_kernel(rows, kernel, self.seed)
         observed = {"X": rows.X, "y": rows.y, "ceiling": np.inf, "tolerance": MANY_ROWS_TOLERANCE}
         return self.problem.with_engine(engine, **observed, start=log_params)
 

@@ -86,7 +86,7 @@ class NaturalGaussian:
         size = self.mean.shape[0]
         return 0.5 * float(spread + self.mean @ self.mean - size + log_det_from_cholesky(self.L_P))
 
-    def towards(self, other: Self, step: float) -> Self:
+    def interpolate(self, other: Self, step: float) -> Self:
         """Move a part of the way to another one."""
         return type(self)(
             self.precision + step * (other.precision - self.precision), self.shift + step * (other.shift - self.shift)
@@ -106,10 +106,10 @@ class NaturalGaussian:
             return False
         return True
 
-    def step_in_widths(self, towards: Self, start: Self) -> Array:
+    def whitened_step(self, start: Self, end: Self) -> Array:
         """Return the way from `start` to another in units of this one's width: its square is twice a small distance."""
         xp, L_inverse = namespace(self.precision), self.L_P_inverse
-        by_precision, by_shift = towards.precision - start.precision, towards.shift - start.shift
+        by_precision, by_shift = end.precision - start.precision, end.shift - start.shift
         of_precision = L_inverse @ by_precision @ L_inverse.T
         of_mean = L_inverse @ (by_shift - by_precision @ self.mean)
         return xp.concat([xp.reshape(of_precision, (-1,)), math.sqrt(2.0) * of_mean])
@@ -122,7 +122,7 @@ def anderson_mixture(path: Sequence[tuple[NaturalGaussian, NaturalGaussian]]) ->
     they took 107 visits of the rows, and with mixtures 9.
     """
     here = path[-1][0]
-    ways = np.stack([to_numpy(here.step_in_widths(target, q)) for q, target in path])
+    ways = np.stack([to_numpy(here.whitened_step(q, target)) for q, target in path])
     weights = np.diff(anderson_shares(ways), prepend=0.0, append=1.0)
     shares = [(float(weight), target) for weight, (_, target) in zip(weights, path, strict=True)]
     return NaturalGaussian(
@@ -139,7 +139,7 @@ def step_candidates(path: Sequence[tuple[NaturalGaussian, NaturalGaussian]]) -> 
         if mixture.is_proper():
             yield mixture
     for halving in range(MAX_HALVINGS):
-        yield q.towards(target, 0.5**halving)
+        yield q.interpolate(target, 0.5**halving)
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +184,7 @@ class Whitened:
         G += g[:, None] * (q.mean @ self.inducing.L_inverse)
         return self.pairs.log_gradient(G) + self.inducing.kernel.diag_log_gradient(self.X, -0.5 * W)
 
-    def left_out(self, mean: Array, s: Array, W: Array, g: Array) -> tuple[Array, Array]:
+    def loo_moments(self, mean: Array, s: Array, W: Array, g: Array) -> tuple[Array, Array]:
         """Return latent mean and variance at these rows, each without its own site.
 
         The sites of the other rows, the inducing points and the hyperparameters stay as they were found with the row.

@@ -140,11 +140,11 @@ def expected_slopes(model: VariationalModel, q: NaturalGaussian, inner: Array, r
     return ExpectedSlopes(chunk.log_gradient(found.W, found.g, q, inner), found.by_params, found.log_density)
 
 
-def left_out(model: VariationalModel, q: NaturalGaussian, rows: Rows) -> tuple[Array, Array]:
+def loo_moments(model: VariationalModel, q: NaturalGaussian, rows: Rows) -> tuple[Array, Array]:
     """Return latent mean and variance at the rows of a chunk, each without its own site."""
     chunk = Whitened.of(model.inducing, rows.X)
     found = averages(model, q, rows, chunk)
-    return chunk.left_out(found.mean, found.s, found.W, found.g)
+    return chunk.loo_moments(found.mean, found.s, found.W, found.g)
 
 
 class Visit(NamedTuple):
@@ -215,7 +215,7 @@ class VariationalEngine(SparseEngine):
         prepare(model.inducing, found.q)
         status = {"converged": found.converged, "n_iterations": found.n_steps}
         result = self.result(model.inducing, found.q, found.value, **status)
-        return Solved(result, partial(left_out, model, found.q))
+        return Solved(result, partial(loo_moments, model, found.q))
 
     def stateless(self) -> Self:
         return type(self)(self.source, self.candidates, self.Z, self.choice, warm=False)

@@ -57,7 +57,7 @@ SECTION_CHUNKS = 4
 SAME_DISTANCE = 1e-12
 
 
-def usual_near_rows(n_rows: int) -> int:
+def default_near_rows(n_rows: int) -> int:
     """Return how many rows are near a block by default."""
     return min(near for least, near in NEAR_ROWS.items() if n_rows >= least)
 
@@ -125,13 +125,13 @@ class BlockInference:
         none = np.empty(0)
         return InferenceResult(self.posterior, log_evidence, none, none, n_blocks=self.posterior.blocks.n)
 
-    def left_out(self, rows: Rows) -> tuple[Array, Array]:
+    def loo_moments(self, rows: Rows) -> tuple[Array, Array]:
         """Return latent mean and variance at some rows, each given the others; points that are no row are given all."""
         posterior, xp = self.posterior, namespace(rows.X)
 
         def of_block(number: int, which: np.ndarray) -> list[Array]:
             here, own = rows.take(which), posterior.blocks.rows(number)
-            at = posterior.places(number, here)
+            at = posterior.find_in_block(number, here)
             pieces = (a[own] for a in (self.own_weights, self.precision, posterior.noise_var))
             weights, precision, noise_var = (take_rows(a, np.maximum(at, 0)) for a in pieces)
             mean, var = here.y - weights / precision, 1.0 / precision - noise_var
@@ -178,25 +178,25 @@ class BlockPosterior(PickledByFields):
         """Return the latent covariance between the rows of X, (n, n), given the rows that are near any of them."""
         near = self.near[np.unique(self.blocks.numbers(to_numpy(X)))]
         rows = np.unique(near[:, -max(1, MOST_JOINT_ROWS // len(near)) :])
-        return to_numpy(self.given(rows).covariance(X))
+        return to_numpy(self.condition_on(rows).covariance(X))
 
     def group(self, X: Array) -> list[PointsOfBlock]:
         """Group the rows of X by the blocks in which they lie; return each block with the numbers of its rows."""
         return group_by_block(self.blocks.numbers(to_numpy(X)))
 
-    def given(self, rows: np.ndarray) -> Posterior:
+    def condition_on(self, rows: np.ndarray) -> Posterior:
         """Return the posterior of exact inference on the rows with these numbers."""
         return exact_posterior(self.kernel, *(take_rows(a, rows) for a in (self.X, self.y, self.noise_var)))[0]
 
     def triple(self, number: int) -> Posterior:
         """Return the posterior in one block."""
-        return self.given(self.near[number])
+        return self.condition_on(self.near[number])
 
     def mean_triple(self, number: int) -> Posterior:
         """Return the mean of the posterior in one block, without its variance."""
         return Posterior(self.kernel, take_rows(self.X, self.near[number]), self.weights[number, :], ())
 
-    def places(self, number: int, rows: Rows) -> np.ndarray:
+    def find_in_block(self, number: int, rows: Rows) -> np.ndarray:
         """Find rows among those of a block, and return their numbers in the block; -1 for those that it lacks."""
         own = self.blocks.rows(number)
         known = {key: place for place, key in enumerate(_keys(self.X[own, :], self.y[own]))}

@@ -4,7 +4,7 @@ A box with too many rows is cut in two across the feature along which they are s
 length-scales, near the median (a k-d tree). Rows with equal values stay together, unless all rows of a box are equal.
 
 A posterior needs the rows that are nearest to each block, its own last (`nearest_rows`). Vecchia's evidence takes
-blocks one after another and needs, for each, the nearest among the rows that came before (`given_blocks`).
+blocks one after another and needs, for each, the nearest among the rows that came before (`vecchia_blocks`).
 """
 
 from __future__ import annotations
@@ -103,11 +103,11 @@ def nearness(kernel: Kernel, p: int) -> np.ndarray:
     return np.broadcast_to(np.sqrt(squares) if np.any(squares) else 1.0, (p,))
 
 
-class GivenBlock(NamedTuple):
+class VecchiaBlock(NamedTuple):
     """Row numbers of a block, and of the earlier rows that it is seen given."""
 
     rows: np.ndarray
-    given: np.ndarray
+    conditioning: np.ndarray
 
 
 def nearest_rows(X: np.ndarray, blocks: Blocks, kernel: Kernel, k: int, numbers: Sequence[int]) -> np.ndarray:
@@ -127,9 +127,9 @@ def nearest_rows(X: np.ndarray, blocks: Blocks, kernel: Kernel, k: int, numbers:
     return near
 
 
-def given_blocks(
+def vecchia_blocks(
     X: np.ndarray, kernel: Kernel, most: int, near: int, far: int, *, seed: int, every: int = 1
-) -> list[GivenBlock]:
+) -> list[VecchiaBlock]:
     """Cut rows into blocks in random order, each with rows that came before: the `near` nearest, and `far` others.
 
     The others are drawn. They show a block a smooth trend that its neighbours alone do not have. Of very many blocks
@@ -148,7 +148,7 @@ def given_blocks(
             distance = row_products(from_centre, from_centre)
             by_distance = given[np.argpartition(distance, near - 1)]
             given = np.concatenate([by_distance[:near], rng.choice(by_distance[near:], far, replace=False)])
-        found.append(GivenBlock(rows, given))
+        found.append(VecchiaBlock(rows, given))
     return found
 
 

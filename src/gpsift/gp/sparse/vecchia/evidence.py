@@ -27,7 +27,7 @@ from gpsift._utils.linalg import add_diagonal, jittered_cholesky, solve_lower
 from gpsift._utils.rows import Rows, map_chunks
 from gpsift.gp.inference import Evidence, InferenceMethod, InferenceResult
 from gpsift.gp.inference.base import LOG_2PI
-from gpsift.gp.sparse.vecchia.blocks import GivenBlock, given_blocks
+from gpsift.gp.sparse.vecchia.blocks import VecchiaBlock, vecchia_blocks
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 
@@ -46,15 +46,15 @@ class VecchiaEngine(InferenceMethod):
 
     name = "neighbours"
 
-    def __init__(self, rows: Rows, blocks: Sequence[GivenBlock]):
+    def __init__(self, rows: Rows, blocks: Sequence[VecchiaBlock]):
         self.rows, self.blocks = rows, blocks
 
     @classmethod
-    def near(cls, rows: Rows, kernel: Kernel, seed: int) -> Self:
+    def for_kernel(cls, rows: Rows, kernel: Kernel, seed: int) -> Self:
         """Return an engine with the blocks and neighbours that suit this kernel; of very many blocks it has some."""
         every = max(1, rows.n // VECCHIA_ROWS)
         return cls(
-            rows, given_blocks(to_numpy(rows.X), kernel, BLOCK_ROWS, NEAR_ROWS, FAR_ROWS, seed=seed, every=every)
+            rows, vecchia_blocks(to_numpy(rows.X), kernel, BLOCK_ROWS, NEAR_ROWS, FAR_ROWS, seed=seed, every=every)
         )
 
     @property
@@ -74,8 +74,8 @@ class VecchiaEngine(InferenceMethod):
     def _of_blocks(self, of: Callable[[Conditional], T], kernel: Kernel, likelihood: Likelihood) -> list[T]:
         """Evaluate the conditional density of each block given its earlier rows."""
 
-        def of_block(block: GivenBlock) -> T:
-            rows = self.rows.take(np.concatenate([block.given, block.rows]))
+        def of_block(block: VecchiaBlock) -> T:
+            rows = self.rows.take(np.concatenate([block.conditioning, block.rows]))
             noise_var = likelihood.noise_var if rows.noise_var is None else rows.noise_var
             return of(Conditional(kernel, rows.X, rows.y, noise_var, block.rows.size))
 
