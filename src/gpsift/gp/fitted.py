@@ -102,7 +102,7 @@ class Prediction:
         return self.distribution(latent=latent).sample(n_draws, np.random.default_rng(seed))
 
 
-# Features that intervals leave open, at most, unless the model uses more: those that are on, and those that came close.
+# Features whose length-scales vary in intervals, unless more are active: these, and those of largest score.
 MOST_OPEN = 20
 
 
@@ -110,20 +110,20 @@ MOST_OPEN = 20
 class FittedGP(TextRepr, Serializable, Reference):
     """A Gaussian process after `GP.fit`.
 
-    After a fit to dask collections `inputs.X`, `y_train` and `size_train` are not here: the rows are where they were,
-    in `inputs.source`, where `rank` finds them. The numbers of `quality` are then those of all rows, its arrays
-    those of a sample of 10,000, named by ``quality.rows``. Where the noise of each row was given, `noise_var` is its
-    mean.
+    After a fit to dask collections `inputs.X`, `y_train` and `size_train` are empty: the rows stay in the collections,
+    and `rank` reads them by `inputs.source`. The numbers of `quality` are then those of all rows, and its arrays those
+    of a sample of 10,000, whose row numbers are ``quality.rows``. Where the noise of each row was given, `noise_var` is
+    the mean.
 
     Attributes
     ----------
     inputs : Inputs
-        Names of the features, and the training inputs or where they are.
+        Names of the features, and the training inputs or their source.
     log_marginal_likelihood : float
         Of the data as standardised, or as given with ``standardize=False``.
     report : FitReport
     quality : Quality
-        Leave-one-out sheet.
+        Leave-one-out cross-validation.
     kernel : Kernel
         With the hyperparameters in the units of the model (standardised by default).
     posterior : Posterior or BlockPosterior
@@ -138,7 +138,7 @@ class FittedGP(TextRepr, Serializable, Reference):
     y_train: np.ndarray
     size_train: np.ndarray
     report: FitReport
-    sheet: SampledQuality | None = None  # what `quality` is, of rows that are elsewhere
+    sheet: SampledQuality | None = None  # the value of `quality` for rows in dask collections
     sparse_choice: Sparse | None = None  # of a sparse model
 
     @property
@@ -172,16 +172,18 @@ class FittedGP(TextRepr, Serializable, Reference):
         names = self.inputs.names
         is_finite = np.isfinite(self.kernel.log_params).tolist()
         labels = self.kernel.param_labels(names)
-        on = {
+        active = {
             feature
             for (_, feature), parameter, finite in zip(labels, self.kernel.parameters, is_finite, strict=True)
             if finite and parameter.per_feature
         }
-        return tuple(j for j, name in enumerate(names) if name in on or None in on)  # None: one for all
+        return tuple(
+            j for j, name in enumerate(names) if name in active or None in active
+        )  # None: one hyperparameter for all features
 
     @property
     def slopes(self) -> np.ndarray:
-        """The score statistic of each column that `Sift` left inactive, as it enters; minus infinity elsewhere."""
+        """The score statistic of each column that `Sift` left inactive; minus infinity for all others."""
         sift = self.report.sift
         return np.full(self.inputs.n_features, -np.inf) if sift is None else np.array(sift.slopes)
 
@@ -248,7 +250,7 @@ class FittedGP(TextRepr, Serializable, Reference):
 
     @cached_property
     def overfit_check(self) -> Missed | None:
-        """The error at left-out rows, if the fit has estimated negligible noise and yet predicts badly."""
+        """The noise and the leave-one-out error, if the noise is negligible and the error large; None otherwise."""
         if not self.likelihood.has_closed_form or self.likelihood.knows_noise:
             return None
         return overfit_check(self.quality, float(self.noise_var) / float(np.var(self.y_train)))
@@ -258,8 +260,9 @@ class FittedGP(TextRepr, Serializable, Reference):
         return "the target" if self.likelihood.standardises_target else "the latent function"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file that `gpsift.load` reads; rows that are elsewhere stay there, and `rank` then needs
-        points.
+        """Write the model to a file that `gpsift.load` reads.
+
+        Rows of dask collections are not in the file, and `rank` of the loaded model needs points.
         """
         Serializable.save(replace(self, inputs=replace(self.inputs, source=None)), path)
 
@@ -308,7 +311,7 @@ class FittedGP(TextRepr, Serializable, Reference):
         return GPResponse(self._latent_at(points), predictive, self.scaling, on_model_device=on_model_device)
 
     def blocks(self, n: int) -> list[slice]:
-        # Where not the training points are the support, the kernel between both is made for a block at a time.
+        # A sparse posterior divides the points itself, to make the kernel between them and its support in parts.
         return self.posterior.parts(n) if self.inferred.is_sparse else super().blocks(n)
 
     def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:

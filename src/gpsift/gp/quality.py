@@ -5,8 +5,8 @@ that is the predictive distribution of y_i given all others, hyperparameters and
 inference with Q = (K + D)^-1 and alpha = Q y it is normal with mean y_i - alpha_i / Q_ii and variance 1 / Q_ii
 (Rasmussen & Williams 2006, equation 5.12).
 
-`Quality` is the record, `loo_quality` makes it. `StreamingLeaveOneOut` makes it for rows in dask collections: sums
-over all rows, with arrays for a sample of them only, because arrays of all rows would be as large as the data.
+`loo_quality` makes the record `Quality`. For rows in dask collections `StreamingLeaveOneOut` makes it by sums over all
+rows; its arrays are those of a sample, because arrays of all rows would be as large as the data.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from gpsift.reference import dask as cluster
 from gpsift.reference.affine import Affine
 from gpsift.reference.inputs import InputMoments
 
-# The model without inputs: a likelihood and the one latent value of all observations, or one for each class.
+# A model without inputs: a likelihood, and the latent value that all observations share, or one for each class.
 WithoutInputs = tuple[Likelihood, float | np.ndarray]
-# For a level that is right to eight digits wherever the search starts.
+# With these the shared latent value has eight digits from any start.
 LEVEL_TOLERANCE: Any = {"ftol": 1e-15, "gtol": 1e-9}
-# A noise of hardly any: below this share of the squared error of rows left out.
+# Noise is negligible below this share of the squared leave-one-out error.
 NEGLIGIBLE_NOISE = 0.01
 
 
@@ -54,8 +54,8 @@ class Quality(TextRepr):
         Log evidence of the model, or the highest bound of it that was seen for a sparse one, less the log likelihood
         of the one without inputs.
     n_searched : int
-        How many hyperparameters of the kernel count as estimated: with a prior, those that the data have pulled away
-        from it, and more for having been chosen among all.
+        How many hyperparameters of the kernel count as estimated. With a prior these are the ones that the data have
+        moved away from it, and more for their selection among all.
     pit : array (n,)
         P(Y_i <= y_i given all others), the middle of the jump for counts and classes; uniform if the model is
         calibrated.
@@ -72,7 +72,7 @@ class Quality(TextRepr):
 
     @classmethod
     def average(cls, sheets: Sequence[Quality]) -> Quality:
-        """Return the record of several models that act as one: moments and densities averaged over them."""
+        """Average the records of several models: the moments and densities of their mixture."""
         mean = np.mean([sheet.loo_mean for sheet in sheets], axis=0)
         var = np.mean([sheet.loo_var for sheet in sheets], axis=0) + np.var([s.loo_mean for s in sheets], axis=0)
         lpd = np.logaddexp.reduce([sheet.lpd for sheet in sheets], axis=0) - np.log(len(sheets))
@@ -103,7 +103,7 @@ class Quality(TextRepr):
 
     @property
     def mean_probability(self) -> tuple[float, float]:
-        """Geometric mean of the probability, or density, of what was left out: the model's and that without inputs."""
+        """Geometric means of the leave-one-out densities: of the model, and of the model without inputs."""
         return float(np.exp(self.lpd.mean())), float(np.exp(self.lpd_empty.mean()))
 
     def coverage(self, level: float) -> float:
@@ -122,10 +122,10 @@ class Quality(TextRepr):
         return self.elpd_diff > 0 and (self.n_searched == 0 or self.evidence_gain > self.n_searched)
 
     def explains_as_chosen(self, n_features: int, n_all: int) -> bool:
-        """Return whether the inputs help although they were chosen by the target.
+        """Return whether the inputs help, given that they were selected by means of the target.
 
-        There are `n_all` over `n_features` ways to choose. The best of as many fits to noise may gain the logarithm of
-        their number, which is subtracted from the evidence.
+        The number of possible selections is the binomial coefficient of `n_all` and `n_features`. The best of that many
+        fits to noise may gain the logarithm of their number, which is subtracted from the evidence.
         """
         ways = float(gammaln(n_all + 1) - gammaln(n_features + 1) - gammaln(n_all - n_features + 1))
         return self.explains and (self.n_searched == 0 or self.evidence_gain > self.n_searched + ways)
@@ -139,9 +139,9 @@ class Quality(TextRepr):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SampledQuality(Quality):
-    """The sheet of more rows than are kept: numbers are those of all rows, arrays those of a sample of them."""
+    """A record of many rows: its numbers are those of all rows, its arrays those of a sample."""
 
-    rows: np.ndarray  # those that the arrays belong to
+    rows: np.ndarray  # numbers of the rows of the sample
     n_rows: int  # in all
     total_elpd: float
     total_elpd_empty: float
@@ -171,11 +171,11 @@ def loo_quality(
     n_searched: int = 0,
     without_inputs: WithoutInputs | None = None,
 ) -> Quality:
-    """Compare the left-out predictions with those of no inputs: the likelihood with one latent value for all.
+    """Compare leave-one-out predictions with those without inputs: the likelihood at one latent value for all rows.
 
-    Like the model, the one without inputs keeps what was estimated from all rows, so a model that found nothing scores
-    the same. It is `fit_without_inputs(y, ...)` unless these are only some of the rows. Several classes, of cavities
-    (n, C) and (n, C, C), are compared by the probabilities of all: `loo_r2` is then the Brier skill score.
+    Neither model estimates its parameters again for each row, so that a model in which no input acts scores like the
+    one without inputs. The latter is `fit_without_inputs(y, ...)` by default; give it if y are only some of the rows.
+    Several classes have cavities (n, C) and (n, C, C), and `loo_r2` is the Brier skill score.
     """
     loo = likelihood.training_predictive(cavity_mean, cavity_var, size)
     level_likelihood, level = without_inputs or fit_without_inputs(y, size, likelihood)
@@ -199,17 +199,17 @@ def loo_quality(
 
 
 class Missed(NamedTuple):
-    """Noise of a fit, and root mean squared error of rows left out, in standard deviations of the target."""
+    """The noise of a fit and its leave-one-out error, root mean squares in standard deviations of the target."""
 
     noise: float
     missed: float
 
 
 def overfit_check(quality: Quality, noise_share: float) -> Missed | None:
-    """Check a fit for too little noise: a negligible share of the target's variance, yet large left-out errors.
+    """Check a fit for too little noise: a negligible share of the target's variance, yet large leave-one-out errors.
 
-    The noise is then below `NEGLIGIBLE_NOISE` of the squared error, and the inputs explain nothing, or less than half
-    of the variance. Where so little of the function is known, noise cannot be told from it. None otherwise.
+    Return the two if the noise is below `NEGLIGIBLE_NOISE` of the squared error and the inputs explain nothing, or less
+    than half of the variance: such data cannot tell noise from the function. Return None otherwise.
     """
     error_share = 1.0 - quality.loo_r2
     if noise_share >= NEGLIGIBLE_NOISE * error_share or (quality.explains and error_share <= 0.5):
@@ -229,7 +229,7 @@ def fit_without_inputs(y: np.ndarray, size: np.ndarray, likelihood: Likelihood) 
 def maximise_without_inputs(
     likelihood: Likelihood, start: float, map_reduce: Callable[[Callable[[Rows], SharedValueSums]], SharedValueSums]
 ) -> WithoutInputs:
-    """Find the best model without inputs from the sums of all rows, wherever they are."""
+    """Maximise the likelihood of one latent value for all rows, and of its parameters; `map_reduce` sums over rows."""
 
     def negative(theta: np.ndarray) -> tuple[float, np.ndarray]:
         model = likelihood.with_log_params(theta[1:]), float(theta[0])
@@ -244,7 +244,7 @@ def maximise_without_inputs(
 
 @dataclass(frozen=True, eq=False)
 class SharedValueSums(Totals):
-    """Log density of some observations that share a latent value, and its gradient by that and by log parameters."""
+    """Log density of rows that share a latent value, and its gradient by this value and by the log parameters."""
 
     n: int
     log_density: float
@@ -261,19 +261,19 @@ def shared_value_sums(likelihood: Likelihood, level: float, rows: Rows) -> Share
     return SharedValueSums(y.size, float(likelihood.log_density(y, f, size).sum()), gradient)
 
 
-# Rows, drawn with the seed of `Sparse`, of which left-out predictions are kept.
+# Rows whose leave-one-out predictions are kept, drawn with the seed of `Sparse`.
 KEPT_ROWS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
 class StreamingLeaveOneOut:
-    """The last pass of a fit: what leaving each row out makes of its prediction, and the moments of the inputs."""
+    """The last pass over the rows of a fit: leave-one-out predictions, and the moments of the inputs."""
 
-    # Latent mean and variance at rows, each given all others; it and the likelihood are in the units of the model.
+    # Latent mean and variance at rows, each given all others; this and the likelihood are in the units of the model.
     latent: Callable[[Rows], tuple[np.ndarray, np.ndarray]]
     likelihood: Likelihood
     scaling: Affine
-    mean: np.ndarray  # of each feature, in the user's units, as all that follows
+    mean: np.ndarray  # of each feature, in the user's units, as all fields below
     sd: np.ndarray  # 0 for a constant feature
     without_inputs: WithoutInputs
 
@@ -340,7 +340,7 @@ class StreamingLeaveOneOut:
 
 @dataclass(frozen=True, eq=False)
 class LeaveOneOutSums(Totals):
-    """Sums over rows of left-out errors and densities, and moments of the inputs."""
+    """Sums over rows of leave-one-out errors and densities, and moments of the inputs."""
 
     squared_error: float
     squared_error_empty: float
@@ -353,7 +353,7 @@ class LeaveOneOutSums(Totals):
 def without_inputs(
     source: cluster.ClusterRows, likelihood: Likelihood, mean: float, sd: float, seed: int
 ) -> WithoutInputs:
-    """Return the model without inputs for targets with these moments; it is searched over all rows where needed."""
+    """Return the model without inputs for targets with these moments, by a search over all rows if necessary."""
     if likelihood.has_closed_form:
         return likelihood.with_noise_var(sd**2), mean
     level = likelihood.level_start(*source.sample(KEPT_ROWS, seed).observed())
