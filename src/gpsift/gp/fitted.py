@@ -177,9 +177,7 @@ class FittedGP(TextRepr, Serializable, Reference):
             for (_, feature), parameter, finite in zip(labels, self.kernel.parameters, is_finite, strict=True)
             if finite and parameter.per_feature
         }
-        return tuple(
-            j for j, name in enumerate(names) if name in active or None in active
-        )  # None: one hyperparameter for all features
+        return tuple(j for j, name in enumerate(names) if name in active or None in active)  # None: shared by all
 
     @property
     def slopes(self) -> np.ndarray:

@@ -15,8 +15,9 @@ With W, M, D_c, L, P_c and Q as in `softmax_posterior.py` and B_c = I + D_c^1/2 
     u = (I - M K) s,
 
 s being the derivative of the determinant's term with respect to the mode, -d tr(S W) / 2 with S the posterior
-covariance of the classes at a point. W and all its derivatives are 0 along (1, ..., 1), so S may be replaced by the one
-with S pi = 0 that differs from it along there. With T = D^1/2 S D^1/2 of that, in which no probability is divided by,
+covariance of the classes at a point. W and all its derivatives are 0 along (1, ..., 1), so S may be replaced by the
+matrix with S pi = 0 that differs from it in this direction only. With T = D^1/2 S D^1/2 for this S, which needs no
+division by probabilities,
 
 .. math::
     s_c = -\tfrac12 \bigl(T_{cc} - \pi_c \textstyle\sum_d T_{dd}\bigr), \qquad
@@ -63,11 +64,11 @@ from gpsift.gp.inference.softmax_posterior import SoftmaxPosterior
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 
-# Steps by factors of low rank take less than those by products up to a rank whose square is this many times the rows.
+# Factors of low rank are quicker than products with K up to a rank whose square is this many times the rows.
 FEW_COLUMNS = 50
-# Variance that a covariance matrix of low rank may leave out at each point, in tolerances; for a value alone it is the
-# tolerance of that. It changes the log density there by a quarter of that at most; on 700 rows 1e-5 changed the log
-# evidence by 2e-4 nats, and 1e-4 by 2e-3, with which searches ended in steps from one rank to the next.
+# Residual variance of a low-rank covariance matrix at each point, in units of the tolerance (1 for a value without
+# gradient). It changes the log density of a point by a quarter of itself at most. On 700 rows 1e-5 changed the log
+# evidence by 2e-4 nats and 1e-4 by 2e-3, where jumps between ranks ended searches.
 RESIDUAL = 10.0
 
 
@@ -155,10 +156,11 @@ class FullCurvature:
 class LowRankCurvature:
     r"""The curvature where the covariance matrix has a low rank, as that of few or smooth inputs: F, and pi, (n, C).
 
-    K = F F^T with F (n, r), but for less than a given variance at each point: W is at most 1/2, so that half the log
-    determinant is right to a quarter of what is left out at all points together. Contrasts g = H f of the latent
+    K = F F^T with F (n, r), up to a small residual variance at each point. As W is at most 1/2, the error of half the
+    log determinant is at most a quarter of the sum of residual variances. Contrasts g = H f of the latent
     values, H the orthonormal rows of Helmert's matrix, have the same prior as each class and curvatures V = H W H^T,
-    and what they leave out changes no probability. With F_j = F for each of the C - 1 contrasts j along the diagonal,
+    and the mean of the classes, which they lack, changes no probability. With F_j = F for each of the C - 1 contrasts j
+    along the diagonal,
 
     .. math::
         \log |I + K W| = \log |A|, \qquad M = H^T (V - V F A^{-1} F^T V) H, \qquad
@@ -230,7 +232,7 @@ SoftmaxCurvature = FullCurvature | LowRankCurvature
 
 
 def low_rank_factor(K: np.ndarray, n_classes: int, residual: float) -> np.ndarray | None:
-    """Return F with F F^T = K but for this variance at each point; None where A would have more rows than K."""
+    """Return F with F F^T = K up to this residual variance at each point; None where A would be larger than K."""
     return pivoted_cholesky(K, residual, most=len(K) // (n_classes - 1)) if residual > 0 else None
 
 
@@ -248,7 +250,7 @@ class SoftmaxResult:
 
     @cached_property
     def full_curvature(self) -> FullCurvature:
-        """The curvature by a factor for each class, which the posterior is made of."""
+        """The curvature by a factor for each class, which the posterior needs."""
         if isinstance(self.curvature, FullCurvature):
             return self.curvature
         return FullCurvature.at(self.K, self.curvature.pi)
@@ -288,7 +290,8 @@ class SoftmaxDensity:
     def newton_weights(self, f: np.ndarray, accuracy: float) -> np.ndarray | None:
         """Return the weights of a Newton step from f.
 
-        Where a factor of low rank is quicker, by that; else by products, None where these take too long.
+        A factor of low rank finds them if that is quicker; else products do, or None is returned if these take too
+        long.
         """
         return self._weights_by_factors(f) if self.is_narrow else self._weights_by_products(f, accuracy)
 
@@ -328,7 +331,7 @@ class SoftmaxDensity:
             np.negative(np.add.reduce(product[:-1], axis=0), out=product[-1])
             return times_R_transposed(product)
 
-        # From R^T f on, which is the solution at the mode: W f - R R^T f = 0 leaves the slope.
+        # Conjugate gradients start at R^T f, which is the solution at the mode: W f - R R^T f = 0 leaves the slope.
         target = times_R_transposed_K(slope.T) - times_R_transposed(f.T)
         step = conjugate_gradients(lambda z: z + times_R_transposed_K(times_R(z)), target, accuracy)
         return None if step is None else slope - times_R(step).T
@@ -344,9 +347,9 @@ def softmax_laplace(
 ) -> SoftmaxResult:
     """Find the mode by Newton's method on weights a with f = K a; Y are the indicators, (n, C).
 
-    The search begins with a step from latent values `start`, such as those of other hyperparameters. It ends when less
-    than `tolerance` of the log joint density is left to gain. `residual` is the variance that a form of low rank may
-    leave out at each point.
+    The search begins with a step from latent values `start`, such as those of other hyperparameters. It ends at
+    an expected gain of less than `tolerance` of the log joint density. `residual` is the largest variance at a point
+    that a factor of low rank may lack.
     """
     density = SoftmaxDensity(K, Y, low_rank_factor(K, Y.shape[1], residual))
     zero = np.zeros(Y.shape)
@@ -396,7 +399,7 @@ def times_W(pi: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxInference(IteratedInference):
-    """Laplace's method for a softmax; each run starts from the latent values at the last mode if `warm`."""
+    """Laplace's method for a softmax; each run starts from the last mode if `warm`."""
 
     likelihood: Likelihood
     tolerance: float = field(default=TOLERANCE, kw_only=True)
