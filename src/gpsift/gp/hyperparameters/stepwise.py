@@ -3,14 +3,15 @@
 All length-scales at once are too many for a search when there are as many features as rows. Stepwise selection begins
 with no feature, that is with every length-scale infinite, and searches only the hyperparameters of active features:
 
-1. **Screen.** Score statistics (`gpsift.gp.hyperparameters.score_tests`) say how the log evidence reacts as each
-   inactive feature enters.
+1. **Screen.** Score statistics (`gpsift.gp.hyperparameters.score_tests`) estimate the change of the log evidence as
+   each inactive feature enters.
 2. **Step** (`StepwiseSearch.step`). The features with the largest scores are compared by the evidence at several
    length-scales; the best is activated, and all hyperparameters are searched again. Features without effects of their
    own are tried in pairs.
-3. **Stop.** Each active feature has a penalty, for having been chosen among p (`selection_penalty`). The path ends
-   after a few steps in a row that do not raise the evidence less this penalty, and its best state is taken.
-4. **Prune.** Features that are no longer worth their penalty leave again.
+3. **Stop.** Each active feature has a penalty for its selection among p (`selection_penalty`). The path ends after a
+few
+   steps in a row that do not raise the penalised evidence, and its best state is taken.
+4. **Prune.** Features that raise the evidence by less than their penalty are removed.
 
 Features of a group are activated and pruned together, at one penalty. With many rows the path begins on a sample of
 them and goes on with all rows. A sample may miss features that act together. Therefore, if nothing is active or a score
@@ -55,39 +56,40 @@ from gpsift.gp.hyperparameters.subsampling import growing_samples, sample_rows, 
 from gpsift.gp.inference import DenseInference
 from gpsift.reference.base import N_CLOSE
 
-# Rows on which the path begins with inference that iterates; with the closed form it begins on fewer. It goes on with
-# all rows up to a number at which each trial takes a minute, and with the closed form on as many of more.
+# Rows on which the path begins with iterated inference; in closed form `growing_samples` has the numbers. The path goes
+# on with all rows up to the second number, where each trial takes a minute; of more rows, in closed form, with a
+# sample.
 MOST_ROWS_ITERATED = 500
 MOST_ROWS_AFTERWARDS = 4000
-# From how many starts the hyperparameters of all units together are searched, at least, where a path has found none.
+# Starts, at least, of the search with all units active where a path has activated none.
 N_STARTS_OF_ALL = 3
-# The share of the path in the whole work; the rest is the search for the hyperparameters of the active features.
+# The share of the path in the progress bar; the final search has the rest.
 PATH_SHARE = 0.9
-# Length-scales, in standard deviations, at which a feature may enter, and the one at which a pair is nonlinear.
+# Length-scales, in standard deviations, at which features enter, and at which pairs enter with nonlinear effects.
 ENTERING_LENGTHSCALES = (0.5, 1.5, 4.0, 12.0)
 NONLINEAR_LENGTHSCALE = 1.5
-# A signal variance of less than this share of that which searches begin with is negligible.
+# A signal variance is negligible below this share of its initial value.
 NEGLIGIBLE_SIGNAL = 0.1
-# Iterations of a search on the path, and of one that leaves a feature out.
+# Iterations of a search on the path, and of a search without one feature.
 TRIAL_ITERATIONS = 40
 LEAVING_ITERATIONS = 15
-# A gain of an iteration below this many nats ends such a search; that of the null model, whose gains are small on the
-# way to a level of 0, ends later.
+# Such a search ends at an iteration that gains less than this many nats. That of the null model has a smaller limit,
+# because its gains are small while the level goes to 0.
 LEAST_GAIN = 0.06
 LEAST_GAIN_OF_NULL = 1e-4
-# Features, and pairs, that are tried at each step, and features that are tried without at the end.
+# Features, and pairs, that are tried at each step, and features whose removal is tried at a time.
 N_TRIED = 3
 N_LEAVING = 2
-# Where the largest score exceeds this many standard deviations, features below this share of it wait for a later step.
+# If the largest score exceeds this many standard deviations, features below this share of it are not tried yet.
 CLEAR = 6.0
 LEAST_SHARE = 0.3
-# A feature stays if the evidence without it, at the hyperparameters with it, is this many nats lower.
+# A feature stays if its removal lowers the evidence by this many nats before the other hyperparameters are searched.
 MOST_MISSED = 40.0
-# The share of the rows, and how many at least, whose curvature is taken for that of all.
+# The share of the rows, and their least number, from which the curvature is estimated.
 CURVED_SHARE = 1.0 / 3.0
 LEAST_CURVED = 50
 CURVED_SEED = 0
-# Pairs are looked for among at most this many features: their table takes the square of it.
+# Pairs are searched for among at most this many features, because their table is quadratic in it.
 MOST_PAIRED = 3000
 
 
@@ -155,7 +157,7 @@ class Sift(Hyper):
 
     @property
     def last(self) -> Hyper:
-        """How the hyperparameters of the active features are found in the end."""
+        """The method that finds the hyperparameters of the active features in the end."""
         return self.prior if self.then is None else self.then
 
     def with_one_start(self) -> Hyper:
@@ -185,9 +187,10 @@ class Sift(Hyper):
         return replace(estimate, sift=search.report(path))
 
     def _try_backward_selection(self, search: StepwiseSearch, path: SearchPath) -> SearchPath:
-        """Activate all units with the largest scores at once and prune them, unless no score is significant.
+        """Activate all units with the largest scores at once and prune them, if a score is significant or none is
+        active.
 
-        Return the path on from there if it ends at more penalised evidence than the one that is given.
+        Return the path that continues from the result if it has more penalised evidence than the given path.
         """
         state, scores = path.best, search.feature_scores(path.best)
         if state.active and scores.max(initial=-np.inf) < SIGNIFICANT:
@@ -224,7 +227,7 @@ def rows_of_stages(problem: Problem, seed: int) -> list[np.ndarray]:
     n = len(problem.y)
     if uses_subsampling(problem):
         return growing_samples(problem.y, seed, most=MOST_ROWS_AFTERWARDS)
-    if problem.likelihood.has_closed_form or n <= MOST_ROWS_ITERATED + 2:  # samples of others have both extremes, too
+    if problem.likelihood.has_closed_form or n <= MOST_ROWS_ITERATED + 2:  # a sample may have both extremes besides
         return [np.arange(n)]
     drawn = np.random.default_rng(seed).choice(n, size=MOST_ROWS_ITERATED, replace=False)
     few = np.union1d(drawn, [problem.y.argmin(), problem.y.argmax()])
@@ -258,7 +261,8 @@ def in_full_model(problem: Problem, active: Problem, log_params: np.ndarray) -> 
 def selection_penalty(k: int, p: int, toll: float | None = None) -> float:
     """Return the penalty of k units among p in nats: `toll` for each, or by default log C(p, k) + k.
 
-    By default that of the next one is 1 + log((p - k) / (k + 1)), which falls with k; beyond half of them it is 1.
+    By default the penalty of one unit more is 1 + log((p - k) / (k + 1)), which decreases with k; from k = p / 2 on it
+    is 1.
     """
     if toll is not None:
         return toll * k
@@ -338,7 +342,7 @@ class StepwiseSearch:
     names: tuple[str, ...]  # of the units
     groups: tuple[tuple[int, ...], ...]  # the columns of each unit
     patience: int
-    subsample_search: StepwiseSearch | None = None  # the search on fewer rows, where expensive trials are made first
+    subsample_search: StepwiseSearch | None = None  # the search on fewer rows, which makes expensive trials
 
     @property
     def n_allowed(self) -> int:
@@ -383,8 +387,8 @@ class StepwiseSearch:
             return best
         pairs = self.best_pairs(state)
         found = [best, self.add_best(state, pairs, reset_signal=True)]
-        # Where half of the units are active, a further one has a small penalty, and one of hundreds of pairs would be
-        # worth it by chance.
+        # With more than half of the units active, a further one has a small penalty, which one of hundreds of pairs
+        # exceeds by chance.
         if pairs and 2 * len(state.active) <= len(self.names):
             found.append(self.add_nonlinear(state, pairs[0]))
         return max((each for each in found if each is not None), key=self.penalised_evidence, default=None)
@@ -392,14 +396,14 @@ class StepwiseSearch:
     def add_best(
         self, state: SearchState, candidates: Sequence[tuple[int, ...]], *, reset_signal: bool = False
     ) -> SearchState | None:
-        """Activate those of the candidate units that have most evidence where they enter, and optimise.
+        """Activate the candidate units of largest evidence as they enter, and optimise.
 
         They are tried with the current signal variance and, on `reset_signal` or if that is negligible, also with the
-        default one: where a unit is active by chance, or by a linear term, a strong effect would look as weak. One of a
-        pair that is active already enters once more, at the length-scale of the other: alone it may have been linear,
-        which a product is not.
+        default one: while the active units have a weak effect, or a linear one, a strong nonlinear effect of another
+        would have too small a variance. An active unit of a pair enters again, at the length-scale of the other: alone
+        it may be linear, and a product is not.
 
-        If every length-scale lowers the evidence, a search would only lengthen it, and there is none.
+        If every length-scale lowers the evidence, a search would only make it longer, and there is none.
         """
         states = [state]
         if state.active and (reset_signal or self.signal_is_negligible(state)):
@@ -434,8 +438,8 @@ class StepwiseSearch:
     def add_nonlinear(self, state: SearchState, pair: tuple[int, ...]) -> SearchState:
         """Activate a pair at a length-scale at which its product is nonlinear, first on fewer rows if possible.
 
-        With a strong signal that lowers the evidence, whereas at a long length-scale the evidence is flat and a search
-        would end before it began.
+        With a strong signal that lowers the evidence at first; but at a long length-scale the evidence is flat, and a
+        search would end at once.
         """
         if self.subsample_search is None:
             return self.optimize(self.candidate(state, pair).at(NONLINEAR_LENGTHSCALE))
@@ -544,7 +548,7 @@ class StepwiseSearch:
         """Return the start of a search in which units enter a state."""
         active = (*state.active, *(unit for unit in units if unit not in state.active))
         problem = self.low_precision.on_columns(self.columns(active))
-        known = state.values if state.active else {}  # in the null model the signal has vanished, and would stay so
+        known = state.values if state.active else {}  # the null model has no signal variance
         names = parameter_names(problem.labels)
         own = problem.log_params + problem.log_units
         log_params = np.array([np.log(known[name]) if name in known else own[i] for i, name in enumerate(names)])
@@ -559,11 +563,11 @@ class StepwiseSearch:
         return found
 
     def optimize(self, candidate: Candidate, *, leaving: bool = False, least_gain: float = LEAST_GAIN) -> SearchState:
-        """Search the hyperparameters of a candidate; briefly if that is to tell what `leaving` a unit out costs."""
+        """Search the hyperparameters of a candidate; with fewer iterations if that has a unit less, `leaving`."""
         if candidate.entering:
             set_status(f"trying {' and '.join(self.names[unit] for unit in candidate.entering)}")
-        # On the first rows only the final search has it: where units enter, that of a third of the rows led to other
-        # optima, and the second input of Ishigami's function stayed inactive.
+        # In the first stage only the final search has a curvature. For entering units that of a third of the rows led
+        # to other optima, and the second input of Ishigami's function stayed inactive.
         curvature = None if self.subsample_search is None else self.curvature(candidate)
         problem = candidate.problem
         if curvature is None:
@@ -619,7 +623,7 @@ class StepwiseSearch:
         return self.progress.update(n_active + 1, self.evaluations[n_active])
 
     def report(self, path: SearchPath) -> SiftReport:
-        """Return what the selection did, with the score statistics of inactive features."""
+        """Return the report of the selection, with the score statistics of inactive features."""
         scores = self.feature_scores(path.best)
         by_feature = np.empty(len(self.problem.names))
         for score, columns in zip(scores, self.groups, strict=True):

@@ -157,10 +157,9 @@ class LowRankCurvature:
     r"""The curvature where the covariance matrix has a low rank, as that of few or smooth inputs: F, and pi, (n, C).
 
     K = F F^T with F (n, r), up to a small residual variance at each point. As W is at most 1/2, the error of half the
-    log determinant is at most a quarter of the sum of residual variances. Contrasts g = H f of the latent
-    values, H the orthonormal rows of Helmert's matrix, have the same prior as each class and curvatures V = H W H^T,
-    and the mean of the classes, which they lack, changes no probability. With F_j = F for each of the C - 1 contrasts j
-    along the diagonal,
+    log determinant is at most a quarter of the sum of residual variances. Contrasts g = H f of the latent values, H the
+    orthonormal rows of Helmert's matrix, have the same prior as each class and curvatures V = H W H^T. The mean of the
+    classes changes no probability. With F_j = F for each of the C - 1 contrasts j along the diagonal,
 
     .. math::
         \log |I + K W| = \log |A|, \qquad M = H^T (V - V F A^{-1} F^T V) H, \qquad

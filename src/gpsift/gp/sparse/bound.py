@@ -57,7 +57,7 @@ class BoundModel:
 
 @dataclass(frozen=True, eq=False)
 class GaussianSums(SiteSums):
-    """Sums of the first pass over the rows: all that the posterior and the value of the bound need."""
+    """Sums of the first pass over the rows, for the posterior and the value of the bound."""
 
     residual: float  # sum_i r_i / s_i
 
@@ -90,7 +90,7 @@ def slopes(model: BoundModel, q: NaturalGaussian, inner: Array, rows: Rows) -> S
 def loo_moments(model: BoundModel, q: NaturalGaussian, rows: Rows) -> tuple[Array, Array]:
     """Return latent mean and variance at the rows of a chunk, each given all others.
 
-    This is exact but for the inducing points and hyperparameters, which were chosen with the row.
+    This is exact for given inducing points and hyperparameters, which were chosen with the row.
     """
     chunk, s = Whitened.of(model.inducing, rows.X), model.noise(rows)
     mean = chunk.A @ q.mean
@@ -144,11 +144,12 @@ def bound_model(kernel: Kernel, Z: Array, noise_var: float | None = None) -> Bou
     return BoundModel(Inducing.of(kernel, Z), noise_var)
 
 
-# Rows on which leave-one-out compares neighbours with inducing points, about.
-JUDGED_ROWS = 20_000
-# Rows that a posterior by neighbours has: all, or of twice as many and more those that take a chunk, at least these.
+# Approximate number of rows on which leave-one-out compares neighbours with inducing points.
+COMPARED_ROWS = 20_000
+# A posterior by neighbours keeps all rows, or a sample of the size of a chunk if there are at least twice as many. The
+# sample has at least this many rows.
 LEAST_SAMPLED_ROWS = 1000
-# Prior variance that inducing points leave, in units of the noise variance, below which neighbours are not tried.
+# Neighbours are tried only if inducing points leave more prior variance than this, in units of the noise variance.
 LEAST_RESIDUAL = 0.01
 # Rows whose bound is maximised, at most.
 SAMPLE_ROWS = 10_000
@@ -169,7 +170,7 @@ class LooScore(NamedTuple):
 class BoundEngine(SparseEngine):
     """The variational bound with inducing points, for Gaussian noise.
 
-    The posterior is by neighbours instead where `near_rows` rows are near each block, see `score`.
+    With `near_rows` above 0 the posterior is by neighbours, with this many rows near each block; `score` decides.
     """
 
     def __init__(self, source: RowSource, candidates: np.ndarray, Z: Array, choice: Sparse, near_rows: int = 0):
@@ -195,9 +196,9 @@ class BoundEngine(SparseEngine):
         return self._near_blocks(kernel, likelihood, self.near_rows).infer()
 
     def score(self, kernel: Kernel, likelihood: Likelihood) -> LooScore:
-        """Predict rows, each by all others, with inducing points or by neighbours as is better.
+        """Compare inducing points with neighbours by leave-one-out, and return the score of the better.
 
-        Neighbours are compared in some blocks: what they gain there is taken for their gain everywhere.
+        Neighbours predict some blocks only, and their mean gain in these is taken as that of all rows.
         """
         passes, n = Passes(self.model(kernel, likelihood), self.source), self.source.n
         elpd, residual = passes.elpd(self.source), passes.sums.residual / n
@@ -206,7 +207,7 @@ class BoundEngine(SparseEngine):
             near_rows = default_near_rows(self._n_kept) if residual > LEAST_RESIDUAL else 0
         if near_rows:
             blocks = self._near_blocks(kernel, likelihood, near_rows)
-            rows, by_neighbours = blocks.score(JUDGED_ROWS, self.choice.seed)
+            rows, by_neighbours = blocks.score(COMPARED_ROWS, self.choice.seed)
             by_points = elpd if rows.n == n else passes.elpd(local_rows(rows, self.choice))
             gain = (by_neighbours - by_points) / rows.n
             if not np.isfinite(gain):
@@ -223,12 +224,12 @@ class BoundEngine(SparseEngine):
         """The number of rows that a posterior by neighbours has."""
         chunk, n = self.choice.chunk_bytes or CHUNK_BYTES, self.source.n
         most = max(LEAST_SAMPLED_ROWS, chunk // (DOUBLE * self.Z.shape[1]))
-        # A row that is not kept is predicted by a factor of its own block, made anew: few such rows cost as many do.
+        # A row that is not kept needs a new factor of its block, however few such rows there are.
         return n if n < 2 * most else most
 
     @cached_property
     def _kept_rows(self) -> Rows:
-        """The rows of a posterior by neighbours, which goes with them to wherever a chunk of rows is."""
+        """The rows of a posterior by neighbours, which is sent with them to the process of each chunk."""
         return self.source.sample(self._n_kept, self.choice.seed + 1)
 
     def _near_blocks(self, kernel: Kernel, likelihood: Likelihood, near_rows: int) -> NearBlocks:
@@ -250,7 +251,7 @@ def _shared_noise(likelihood: Likelihood) -> float | None:
 class IntervalEngine(InferenceMethod):
     """Inference for intervals: the evidence by which hyperparameters were found, and posteriors of all rows.
 
-    Inducing points stay, and so do the nearest rows of each block for Vecchia's evidence.
+    Inducing points do not change with the hyperparameters, nor do the nearest rows of each block.
     """
 
     name = "sparse"
@@ -264,7 +265,7 @@ class IntervalEngine(InferenceMethod):
     ) -> Self:
         """Return the engine for a model with this kernel, found by Vecchia's evidence or by the bound.
 
-        Of many rows both had a sample. Inducing points are Z, or picked for the kernel where they are not known.
+        With many rows both evidences are those of a sample. Inducing points are Z, or picked for the kernel if None.
         """
         source, seed = local_rows(rows, choice), choice.seed
         if Z is None:
@@ -277,7 +278,7 @@ class IntervalEngine(InferenceMethod):
 
     @property
     def has_exact_slopes(self) -> bool:
-        return True  # of Gaussian noise
+        return True  # the noise is Gaussian
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
         return self.by.evidence(kernel, likelihood)

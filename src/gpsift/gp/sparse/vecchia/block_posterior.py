@@ -1,17 +1,17 @@
 r"""A posterior by blocks: in each block of rows it is that of exact inference on the rows nearest to the block.
 
 With these rows as support every block has a triple of its own (`gpsift.reference.posterior`), and each point has the
-posterior of the block in which it lies. That follows a rough function, whose value depends on the rows around a point
-and on few others, at a cost that grows with the rows alone.
+posterior of the block in which it lies. This suits a rough function, whose value depends mostly on the rows around a
+point. The cost is linear in the number of rows.
 
-Where a feature of a point is set to other values, the nodes of a section, some of them lie in other blocks. A node that
-stays in the point's own block has the mean of that block. Of one that leaves it, the mean is that of the point's own
-block or of the block in which the node lies, whichever has the nearer row.
+A section sets a feature of a point to other values, its nodes, of which some lie in other blocks. A node in the point's
+own block has the mean of that block. Any other node has the mean of the point's own block or of the block in which the
+node lies, whichever has the nearer row.
 
-Rows are left out in closed form. In the block of a row i, C is the inverse covariance of the observations that are
-nearest to the block, and w = C y. Without itself the row is predicted as y_i - w_i / C_ii with variance 1 / C_ii, noise
-included. The rows of a block come last among those that are nearest to it, so that their part of C is L^-T L^-1 for a
-small corner L of the factor.
+Leave-one-out moments have a closed form. For the block of a row i, let C be the inverse covariance of the observations
+nearest to the block, and w = C y. Given the others the row is predicted as y_i - w_i / C_ii with variance 1 / C_ii,
+noise included. The rows of a block come last among those that are nearest to it, so that their part of C is L^-T L^-1
+for a small corner L of the factor.
 """
 
 from __future__ import annotations
@@ -40,20 +40,19 @@ from gpsift.gp.sparse.vecchia.blocks import (
 from gpsift.kernels import Kernel
 from gpsift.reference.posterior import LatentAt, PickledByFields, Posterior, exact_posterior
 
-# How many rows are near a block by default: the more rows there are, the nearer are a block's neighbours, and
-# the more blocks there are to factorise. From these numbers of rows on:
+# Default number of rows near a block, by the least total number of rows: with more rows the neighbours are nearer, and
+# more blocks are factorised.
 NEAR_ROWS = {0: 1500, 20_000: 1000, 100_000: 600}
-# Rows of a block, at most, and how many are near it for each of them and one more, at least. Of two posteriors that
-# take the same time, that of larger blocks and more rows near them is nearer to exact inference
-# (benchmarks/RESULTS.md).
+# Rows of a block, at most, and the least number of near rows for each row of a block. At equal time, larger blocks with
+# more near rows approximate exact inference better (benchmarks/RESULTS.md).
 LARGE_BLOCK_ROWS = 200
 NEAR_PER_ROW = 3
-# Rows on which the joint covariance of points in several blocks rests, at most.
+# Rows on which the joint covariance of points in several blocks is conditioned, at most.
 MOST_JOINT_ROWS = 4000
-# Chunks that the nodes of a section take together, at most: the more there are, the less often a block is computed.
-# With 16, VAR of 268,853 flights took 116 s for 121, and held four times as much in each thread.
+# Chunks whose memory the nodes of a section may take: with more memory each block is computed less often. With 16
+# chunks VAR of 268,853 flights took 116 s instead of 121, and four times the memory of each thread.
 SECTION_CHUNKS = 4
-# Squared distances of one row that two blocks have in common differ by less than this share of their parts.
+# Relative rounding error of squared distances, within which two blocks have the same nearest row.
 SAME_DISTANCE = 1e-12
 
 
@@ -64,7 +63,7 @@ def default_near_rows(n_rows: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class NearBlocks:
-    """Exact inference on the rows near each block; these are found when they are needed."""
+    """Exact inference on the rows near each block."""
 
     kernel: Kernel
     rows: Rows  # in the order of blocks, each with the variance of its noise
@@ -73,7 +72,7 @@ class NearBlocks:
 
     @classmethod
     def of(cls, kernel: Kernel, noise_var: float | None, rows: Rows, near_rows: int) -> Self:
-        """Cut rows into blocks with as many rows near each; the noise is None where rows have theirs."""
+        """Cut rows into blocks with `near_rows` rows near each; `noise_var` is None where each row has its own."""
         block_rows = min(LARGE_BLOCK_ROWS, max(1, near_rows // NEAR_PER_ROW - 1))
         blocks, order = cut_into_blocks(to_numpy(rows.X), kernel, block_rows)
         rows, xp = rows.take(order), namespace(rows.y)
@@ -88,7 +87,7 @@ class NearBlocks:
         return BlockInference(posterior, own_weights, precision)
 
     def score(self, most: int, seed: int) -> tuple[Rows, float]:
-        """Return about `most` rows, of blocks drawn with a seed, and their density, each given all others near it."""
+        """Return about `most` rows, of randomly drawn blocks, and their leave-one-out log density."""
         n_blocks = max(1, most * self.blocks.n // self.rows.n)
         drawn = np.sort(np.random.default_rng(seed).permutation(self.blocks.n)[:n_blocks]).tolist()
         _, (_, weights, precision) = self._solve(drawn)
@@ -101,27 +100,27 @@ class NearBlocks:
         """Return the rows near these blocks, their weights in the mean, and w and C_ii of the blocks' own rows."""
         near = nearest_rows(to_numpy(self.rows.X), self.blocks, self.kernel, self.near_rows, numbers)
 
-        def of_block(place: int) -> tuple[Array, Array, Array]:
-            here, own = self.rows.take(near[place]), self.blocks.rows(numbers[place])
-            posterior, _ = exact_posterior(self.kernel, here.X, here.y, here.noise_var)
+        def solve_block(place: int) -> tuple[Array, Array, Array]:
+            rows, own = self.rows.take(near[place]), self.blocks.rows(numbers[place])
+            posterior, _ = exact_posterior(self.kernel, rows.X, rows.y, rows.noise_var)
             corner = invert_lower(posterior.L[own.start - own.stop :, own.start - own.stop :])
             weights, precision = posterior.weights, namespace(corner).sum(corner**2, axis=0)
             return weights[None, :], weights[own.start - own.stop :], precision
 
-        found = map_chunks(of_block, range(len(near)), self.rows.X)
+        found = map_chunks(solve_block, range(len(near)), self.rows.X)
         return near, [namespace(self.rows.X).concat(pieces) for pieces in zip(*found, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
 class BlockInference:
-    """A posterior by blocks, and all that leaves rows out of it."""
+    """A posterior by blocks, and the terms of its leave-one-out moments."""
 
     posterior: BlockPosterior
     own_weights: Array  # w of each row in its own block, (n,)
     precision: Array  # C_ii of each row in its own block, (n,)
 
     def result(self, log_evidence: float) -> InferenceResult:
-        """Return the result of a method of inference, before rows are left out."""
+        """Return the result of a method of inference, without cavities."""
         none = np.empty(0)
         return InferenceResult(self.posterior, log_evidence, none, none, n_blocks=self.posterior.blocks.n)
 
@@ -146,15 +145,15 @@ class BlockInference:
 
 @dataclass(frozen=True, eq=False)
 class BlockPosterior(PickledByFields):
-    """Exact inference on the rows near each block, which answers as a `gpsift.reference.posterior.Posterior` does."""
+    """Exact inference on the rows near each block, with the interface of `gpsift.reference.posterior.Posterior`."""
 
     kernel: Kernel
     blocks: Blocks
     X: Array  # rows in the order of blocks, (n, p)
     y: Array  # their targets, (n,)
-    noise_var: Array  # and the variances of their noise, (n,)
+    noise_var: Array  # variances of their noise, (n,)
     near: np.ndarray  # numbers of the rows nearest to each block, its own last, (n_blocks, k)
-    weights: Array  # what these add to the mean there, (n_blocks, k)
+    weights: Array  # their weights in the mean of the block, (n_blocks, k)
 
     def at(self, X: Array) -> LatentByBlock:
         """Return the posterior at the rows of X, which need not be training rows."""
@@ -171,7 +170,7 @@ class BlockPosterior(PickledByFields):
         return self.near.shape[1]
 
     def parts(self, n: int) -> list[slice]:
-        """Return one part for n points, which are divided by blocks anyway."""
+        """Return a single part for n points, because blocks divide them."""
         return [slice(0, n)]
 
     def covariance(self, X: Array) -> np.ndarray:
@@ -205,7 +204,7 @@ class BlockPosterior(PickledByFields):
     def distance(self, number: int, x: Array) -> Array:
         """Return squared distances (n,) of points `in_lengthscales` from the nearest of the rows near a block."""
         xp, Z = namespace(x), take_rows(self._scaled, self.near[number])
-        # |z|^2 - 2 x^T z as one product: passes over a matrix of that size cost more than sums.
+        # |z|^2 - 2 x^T z is one matrix product, because each further pass over a matrix of that size takes longer.
         factor = xp.concat([-2.0 * Z, xp.sum(Z * Z, axis=1, keepdims=True)], axis=1).T
         x_and_one = xp.concat([x, xp.ones_like(x[:, :1])], axis=1)
         parts = row_chunks(x.shape[0], Z.shape[0], chunk_bytes_for(x))
@@ -226,7 +225,7 @@ class BlockPosterior(PickledByFields):
 
 
 class LatentByBlock(LatentAt):
-    """A posterior by blocks at points; a step and slopes are those of the posterior in a point's own block."""
+    """A posterior by blocks at points; steps and slopes are those of the posterior of a point's own block."""
 
     posterior: BlockPosterior  # type: ignore[assignment]
 
@@ -269,8 +268,8 @@ class LatentByBlock(LatentAt):
 class SectionMeans:
     """Means at the nodes base_i + offset_q of one feature, for points in the order of their own blocks.
 
-    Where a row that is near both blocks is the nearest, the block of the node counts. Away from all rows that is the
-    point's own: means jump where blocks meet, and a point should not see a jump that data do not show.
+    If the nearest row is near both blocks, the node has the mean of the block in which it lies. Far from all rows the
+    mean is that of the point's own block: means jump where blocks meet, and these jumps are not in the data.
     """
 
     posterior: BlockPosterior
@@ -328,7 +327,7 @@ class SectionMeans:
         return np.flatnonzero(to_numpy(distance - own_distance <= rounding)), mean
 
     def _mean_at_nodes(self, number: int, numbers: np.ndarray, nodes: Array) -> Array:
-        """Return the mean by one block at nodes with these numbers: those of a point are parts of one section."""
+        """Return the mean by one block at nodes with these numbers; the nodes of a point share a section."""
         triple = self.posterior.mean_triple(number)
         if not self.posterior.kernel.shares_sections:
             return triple.at(nodes).mean
