@@ -1,8 +1,7 @@
-"""Maximising the marginal likelihood, with or without a prior, from several starts.
+"""Maximisation of the marginal likelihood, with or without a prior, from several starts.
 
-L-BFGS-B runs on log parameters without box constraints: with them its first step runs into the box, which was seen to
-cost 6 to 36 nats. Limits of what is numerically sensible are applied inside the objective instead, and a
-parameter that ends at one is reported.
+L-BFGS-B searches log parameters without box constraints: with them its first step ended at the bounds, and results were
+6 to 36 nats lower. Numerical limits are applied inside the objective instead, and a parameter at its limit is reported.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from gpsift.kernels import Kernel
 RANDOM_START_SD = 0.7
 # Starts that end within this many nats found the same optimum.
 AGREEMENT = 0.1
-# Rows from which on inference that iterates is searched with fewer digits first, and the gain that ends such a search.
+# Iterated inference on at least this many rows is searched in low precision first, up to this relative gain.
 LEAST_ROUGH_ROWS = 200
 ROUGH_TOLERANCE = 1e-6
 
@@ -41,13 +40,13 @@ class Start:
     converged: bool
     message: str
     n_evaluations: int
-    began: float = -np.inf  # the objective at its first place
-    curvature: np.ndarray | None = None  # about that of minus the objective, by finite parameters
+    began: float = -np.inf  # the objective at the start
+    curvature: np.ndarray | None = None  # approximate Hessian of minus the objective, by finite parameters
 
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Hyperparameters drawn from their posterior: the ones that become models, the whole trace and its diagnostics."""
+    """Draws of the hyperparameters: those for which models are made, the whole trace and its diagnostics."""
 
     log_params: np.ndarray  # (draw, parameter)
     trace: Any
@@ -56,7 +55,7 @@ class Draws:
 
 @dataclass(frozen=True)
 class SwitchedOn:
-    """A step of stepwise selection: activated features, the nats that they brought and their penalty."""
+    """A step of stepwise selection: activated features, their gain of log evidence and their penalty."""
 
     features: tuple[str, ...]
     gain: float
@@ -97,9 +96,9 @@ class Estimate:
     draws: Draws | None = None
     n_rows: int = 0  # of the sample on which they were found, if it was one
     by_neighbours: bool = False  # by Vecchia's evidence
-    evidence_bound: float = -np.inf  # a log evidence that others are known to exceed, where these have no better one
+    evidence_bound: float = -np.inf  # a lower bound of the largest log evidence, seen at other hyperparameters
     sift: SiftReport | None = None
-    n_charged: int | None = None  # of the kernel, that a penalty of the evidence counts, where it is not all of them
+    n_charged: int | None = None  # hyperparameters of the kernel that a penalty of the evidence counts; None for all
 
     @property
     def best(self) -> Start | None:
@@ -162,7 +161,7 @@ def refine_best(
     max_iterations: int,
     on_evaluation: Callable[[int], float],
 ) -> list[Start]:
-    """Continue the best start of a search of low precision with all digits; the others stay as far behind."""
+    """Continue the best search of low precision in full; all other objectives are shifted by the same gain."""
     best = max(ended, key=lambda start: start.objective)
     if not np.isfinite(best.objective):
         return list(ended)
@@ -257,7 +256,7 @@ def search_from(
 ) -> Start:
     """Search from one start; a parameter that is infinite there stays so, and has no prior.
 
-    `curvature` is about that of the objective, of the parameters that move, if it is known.
+    `curvature` is the approximate Hessian of minus the log posterior by the finite parameters, if known.
     """
     objective = Objective(problem, log_prior, start, on_evaluation)
     first = start[objective.moves]
@@ -280,7 +279,7 @@ def search_from(
         "maxfun": 5 * max_iterations,
     }
     result = minimize(negative_objective, coordinates.of(first), jac=True, method="L-BFGS-B", options=options)
-    # "Abnormal termination" of a line search at a flat top is an end of the search, not a failure of it.
+    # "Abnormal termination" of a line search where the gradient vanishes is convergence.
     flat = np.max(np.abs(result.jac)) < 1e-3 * max(1.0, abs(result.fun))
     converged = bool(np.isfinite(result.fun) and (result.success or flat))
     log_params = objective.log_params(coordinates.at(result.x).params)

@@ -1,7 +1,7 @@
-r"""Score tests of features that are switched off: how the log evidence would react if one entered the model.
+r"""Score tests of inactive features: the slope of the log evidence as a feature enters the model.
 
-A feature with an infinite length-scale is switched off. Whatever it adds to the covariance, M of it changes the log
-evidence L by
+An inactive feature has an infinite length-scale. If its entry adds a small multiple of a matrix M to the covariance,
+the slope of the log evidence L is
 
 .. math:: \frac{\partial L}{\partial M} = \mathrm{tr}(G M) = \tfrac12 [w^T M w - \mathrm{tr}(P M)] ,
 
@@ -14,8 +14,9 @@ length-scale is
 
 .. math:: \frac{\partial L}{\partial (1 / l_j^2)} = x_j^T (W - \mathrm{diag}(W 1))\, x_j, \qquad W = G \circ K_0 ,
 
-for all features in O(n^2 p). It sees linear effects only. With :math:`K_0 \circ (1 + e \sum_r c_r \phi_r \phi_r^T)` in
-its place, where :math:`\phi_r` are orthonormal polynomials of the feature's normal scores, curved effects are seen too.
+for all features in O(n^2 p). It is sensitive to linear effects only. With :math:`K_0 \circ (1 + e \sum_r c_r \phi_r
+\phi_r^T)` in its place, where :math:`\phi_r` are orthonormal polynomials of the feature's normal scores, it is
+sensitive to curved effects, too.
 
 **Over several effects** (`feature_scores`). The largest score is taken over polynomials of the feature, of which the
 linear one is adjusted for linear effects of all other inactive features; nonlinear effects of any shape, on top of
@@ -43,7 +44,7 @@ NONLINEAR_LENGTHSCALES = (0.5, 1.0, 2.0, 4.0)
 N_NONLINEAR = 50
 # Rows of the matrices of these tests that are handled together: a quarter of a megabyte of a thousand columns.
 BLOCK_ROWS = 32
-# What the square of the best of p standard normal numbers exceeds 2 log p by in few cases: the price of the best pair.
+# The largest square of p standard normal numbers rarely exceeds 2 log p by this; both are subtracted for the best pair.
 PAIR_MARGIN = 3.0
 
 
@@ -194,7 +195,7 @@ def adjust(others: np.ndarray, weighted: np.ndarray, slope_var: float, phi: np.n
 def nonlinear_scores(inputs: ScoreInputs, columns: Sequence[int]) -> np.ndarray:
     """Return the largest score over length-scales, of K0 times a squared exponential of each of the columns.
 
-    Standard deviations take the precision for diagonal, as it almost is. The matrices are symmetric: their lower
+    Standard deviations approximate the precision by its diagonal. The matrices are symmetric: their lower
     triangles are summed by blocks of rows, which stay in the processor's cache.
     """
     w, P, K0 = inputs.weights, inputs.precision, inputs.K0
@@ -220,8 +221,7 @@ def nonlinear_scores(inputs: ScoreInputs, columns: Sequence[int]) -> np.ndarray:
 def pair_scores(inputs: ScoreInputs) -> np.ndarray:
     """Return the score of the product of each feature with the best other one, (p,).
 
-    It is reduced by what the best of p products would reach by chance. As for nonlinear effects, the precision is taken
-    for diagonal.
+    The largest value of p products by chance is subtracted. The precision is approximated by its diagonal.
     """
     z, w, r = inputs.features[0], inputs.weights, np.diag(inputs.precision)
     n, p = z.shape

@@ -8,9 +8,8 @@ with no feature, that is with every length-scale infinite, and searches only the
 2. **Step** (`StepwiseSearch.step`). The features with the largest scores are compared by the evidence at several
    length-scales; the best is activated, and all hyperparameters are searched again. Features without effects of their
    own are tried in pairs.
-3. **Stop.** Each active feature has a penalty for its selection among p (`selection_penalty`). The path ends after a
-few
-   steps in a row that do not raise the penalised evidence, and its best state is taken.
+3. **Stop.** Each active feature has a penalty for its selection among p (`selection_penalty`). The path ends after
+   a few steps in a row that do not raise the penalised evidence, and its best state is taken.
 4. **Prune.** Features that raise the evidence by less than their penalty are removed.
 
 Features of a group are activated and pruned together, at one penalty. With many rows the path begins on a sample of
@@ -57,8 +56,7 @@ from gpsift.gp.inference import DenseInference
 from gpsift.reference.base import N_CLOSE
 
 # Rows on which the path begins with iterated inference; in closed form `growing_samples` has the numbers. The path goes
-# on with all rows up to the second number, where each trial takes a minute; of more rows, in closed form, with a
-# sample.
+# on with all rows up to the second number, where each trial takes a minute; of more it takes a sample, in closed form.
 MOST_ROWS_ITERATED = 500
 MOST_ROWS_AFTERWARDS = 4000
 # Starts, at least, of the search with all units active where a path has activated none.
@@ -187,9 +185,9 @@ class Sift(Hyper):
         return replace(estimate, sift=search.report(path))
 
     def _try_backward_selection(self, search: StepwiseSearch, path: SearchPath) -> SearchPath:
-        """Activate all units with the largest scores at once and prune them, if a score is significant or none is
-        active.
+        """Activate all units with the largest scores at once and prune them.
 
+        This is done only if no unit is active or a score is significant.
         Return the path that continues from the result if it has more penalised evidence than the given path.
         """
         state, scores = path.best, search.feature_scores(path.best)
@@ -548,7 +546,7 @@ class StepwiseSearch:
         """Return the start of a search in which units enter a state."""
         active = (*state.active, *(unit for unit in units if unit not in state.active))
         problem = self.low_precision.on_columns(self.columns(active))
-        known = state.values if state.active else {}  # the null model has no signal variance
+        known = state.values if state.active else {}  # the signal variance of the null model is 0, and would stay so
         names = parameter_names(problem.labels)
         own = problem.log_params + problem.log_units
         log_params = np.array([np.log(known[name]) if name in known else own[i] for i, name in enumerate(names)])

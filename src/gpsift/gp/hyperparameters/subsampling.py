@@ -1,10 +1,10 @@
-"""A search for hyperparameters that begins on few rows and goes on to all of them.
+"""Search for hyperparameters on growing samples of the rows.
 
-All starts are searched on a small sample of the rows. Starts that end at the same objective have found the same
-optimum, and those far below the best are dropped: more rows would only widen the gap. The others continue on a larger
-sample, and finally on all rows. A search on more rows begins where that on fewer rows ended, with the curvature found
-there, and needs few evaluations. If all rows lead further away than chance explains, the small sample was misleading,
-and the search begins anew on the next larger sample.
+All starts are searched on a small sample of the rows. Of starts that end at the same objective one is
+kept, and those far below the best are dropped, because more rows would increase the difference. The others continue on
+a larger sample, and finally on all rows. A search on more rows begins where that on fewer rows ended, with the
+curvature found there, and needs few evaluations. If all rows gain more than chance explains, the small sample was
+misleading, and the search is repeated from the next larger sample.
 
 A small sample may miss the effect of a feature and let its length-scale grow without bound. Such features are tried
 again by `gpsift.gp.hyperparameters.restarts`.
@@ -34,16 +34,16 @@ from gpsift.gp.hyperparameters.problem import Problem
 from gpsift.gp.hyperparameters.restarts import restart_nonlinear, restart_trends
 from gpsift.gp.inference import DenseInference
 
-# Rows from which on a search begins on fewer, these, and by which factor samples grow at most.
+# With at least this many rows a search begins on fewer, the second number, and samples grow by at most this factor.
 MANY_ROWS = 600
 FEW_ROWS = 300
 MOST_GROWTH = 3.5
-# Nats behind the best at which a start is left. A log ratio that is D on average has a variance of about 2 D, so that
-# a gap of the other sign is more than two standard deviations away.
+# A start this many nats below the best is dropped. A log ratio with mean D has a variance of about 2 D, so that it has
+# the other sign on all rows only if it is more than two standard deviations from its mean.
 FAR_BEHIND = 10.0
-# In standard deviations, how much more than expected all rows gain where fewer were misleading.
+# The gain of all rows, in standard deviations above its mean, at which the sample was misleading.
 FAR = 4.0
-# Features that are tried with nonlinear effects on the rows of a stage, at most.
+# Features whose length-scales are restarted for nonlinear effects on one sample, at most.
 MOST_NONLINEAR = 4
 
 
@@ -119,7 +119,7 @@ class SubsampledSearch:
         return best_estimate(self.problem, [*ended, *(replace(start, objective=top - gap) for start, gap in left)])
 
     def follow(self, fewest: int) -> tuple[list[Start], list[tuple[Start, float]]]:
-        """Search from one sample to all rows; return the ends, and dropped starts with the nats they were behind."""
+        """Search from one sample to all rows; return the ends, and dropped starts with their distance from the best."""
         starts = starting_points(self.problem, self.n_starts, self.seed)
         going = [self.search(self.samples[fewest], start, part) for part, start in enumerate(starts, start=1)]
         left: list[tuple[Start, float]] = []
@@ -130,7 +130,7 @@ class SubsampledSearch:
         return going, left
 
     def restart_nonlinear_features(self, start: Start, stage: int) -> Start:
-        """Restart nonlinear features that a search on the rows of a stage has lost, as long as that helps."""
+        """Restart features with nonlinear effects that a search on one sample has missed, as long as that helps."""
         for _ in range(MOST_NONLINEAR):
             place = restart_nonlinear(self.samples[stage], start.log_params)
             if place is None:
@@ -152,7 +152,7 @@ class SubsampledSearch:
     def search(
         self, sample: Problem[DenseInference], start: np.ndarray, part: int, curvature: np.ndarray | None = None
     ) -> Start:
-        """Search from one start, which is this part of the whole."""
+        """Search from one start, which is this part of the progress bar."""
         on_evaluation = partial(self.progress.update, part)
         return search_from(sample, self.log_prior, start, self.max_iterations, on_evaluation, curvature)
 
@@ -167,7 +167,7 @@ class SubsampledSearch:
 
 
 def distinct_optima(ended: Sequence[Start]) -> tuple[list[Start], list[tuple[Start, float]]]:
-    """Return one start for each optimum near the best one, and the others with the nats that they are behind."""
+    """Return one start for each optimum near the best one, and the others with their distance from it in nats."""
     kept: list[Start] = []
     left: list[tuple[Start, float]] = []
     for start in sorted(ended, key=lambda start: -start.objective):

@@ -3,9 +3,9 @@
 1. *Dense inference on a sample of the rows*, from all starts (exact for Gaussian noise, Laplace's method for other
    likelihoods), finds the right region at little cost.
 2. *The bound* is maximised repeatedly, each time from the end of the last search and with inducing points picked for
-it,
-   until the objective no longer grows (Burt, Rasmussen and van der Wilk 2020, section 5.2.2). It finds effects that are
-   too weak for the sample. With very many rows it is the bound of a larger sample, and only the posterior has all rows.
+   it, until the objective no longer grows (Burt, Rasmussen and van der Wilk 2020, section 5.2.2). It finds effects that
+   are too weak for the sample. With very many rows it is the bound of a larger sample, and only the posterior has all
+   rows.
 3. *Vecchia's evidence*, with Gaussian noise only (`gpsift.gp.sparse.vecchia.evidence`), is maximised from the end of
    exact inference on a larger sample. With too few inducing points a variational bound is biased towards smooth
    functions and much noise; this evidence is not. Leave-one-out decides between 2 and 3, and whether the posterior has
