@@ -115,6 +115,6 @@ def infer_draws(problem: Problem, draws: Draws) -> tuple[tuple[Likelihood, Infer
     return tuple(found)
 
 
-def one_of(model: FittedGP | DrawnGP) -> FittedGP:
+def first_member(model: FittedGP | DrawnGP) -> FittedGP:
     """Return the model itself, or the first of its members."""
     return model.members[0] if isinstance(model, DrawnGP) else model

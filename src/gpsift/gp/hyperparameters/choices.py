@@ -1,4 +1,4 @@
-"""How hyperparameters are found: by maximum likelihood, by maximum a posteriori, or given."""
+"""Choices of hyperparameters: maximum likelihood, maximum a posteriori, or given values."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ from gpsift.likelihoods.gaussian import NOISE_VAR
 from gpsift.likelihoods.log_link import CONCENTRATION, GAMMA_SHAPE
 from gpsift.likelihoods.student_t import DF
 
-# Of each start of a search, unless the user says otherwise.
+# Default of the iterations of each start, at most.
 MAX_ITERATIONS = 1000
-# The data pull a length-scale away from its prior where that resists by more than this many nats for a factor of e.
+# The data have moved a length-scale away from its prior if the slope of the log prior is more than this, in nats for a
+# factor of e.
 PULLED = 1.0
 # Names of the hyperparameters that may have a value for each feature.
 PER_FEATURE = tuple(parameter.name for parameter in (LENGTHSCALE, LINEAR_VAR))
@@ -44,8 +45,8 @@ def check_whole_numbers(choice: Any, **least: int) -> None:
 class Hyper(ABC):
     """A way to find hyperparameters."""
 
-    searches: ClassVar[bool] = False  # whether it maximises an objective, from as many starts as it has
-    switches: ClassVar[bool] = False  # whether it leaves features switched off
+    searches: ClassVar[bool] = False  # whether it maximises an objective
+    switches: ClassVar[bool] = False  # whether features may be inactive in the end
 
     @property
     def samples(self) -> bool:
@@ -61,7 +62,7 @@ class Hyper(ABC):
         return self
 
     def with_groups(self, groups: Mapping[str, Sequence[str | int]]) -> Hyper:
-        """Return the choice with groups of features that belong together, unless it has some or takes none."""
+        """Return the choice with these groups of features, unless it has groups or does not use them."""
         return self
 
     def prepare(self, kernel: Kernel, likelihood: Likelihood) -> tuple[Kernel, Likelihood]:
@@ -77,7 +78,7 @@ class MultiStart(Hyper):
     """A search from several starts; subclasses are dataclasses with these fields."""
 
     searches: ClassVar[bool] = True
-    # Whether many rows are searched by way of few. Without a prior these fit their noise with what they do not see.
+    # Whether the search begins on a sample of many rows. Without a prior the sample would be overfitted.
     subsamples_rows: ClassVar[bool] = False
     starts: int
     seed: int
@@ -128,22 +129,22 @@ class MAP(MultiStart):
     inputs and target, whether or not the model itself is fitted in them. The defaults:
 
     - Magnitudes of signal, noise, level and slopes: half-t with 4 degrees of freedom and scale 1. The target has
-      standard deviation 1, so none of them should be much larger, and the heavy tail lets the data disagree. That of
-      the noise is by the density of the logarithm, which vanishes with the noise: a model without noise has to be
-      earned.
-    - Length-scales: inverse gamma with shape 1 and scale 10, by the density of the logarithm. Its mode is 10 standard
-      deviations, almost linear, so that a feature has to earn a bend; its left tail is sharp, which excludes the tiny
-      length-scales that fit noise; its right tail is long, so that features that do nothing can go far away. By the
-      density of the length-scale itself, ``lengthscale=InverseGamma(1, 10)``, the tail costs twice as much for each
-      of them: with 150 features and more, so much that the signal is given up. A prior with its mode below 1, such
-      as InverseGamma(5, 5), instead holds every uninformative feature near that mode, and ARD then ranks them first.
+      standard deviation 1, so none of them should be much larger, and the heavy tail allows exceptions. The prior
+      of the noise is a density of its logarithm, which vanishes with the noise: only strong evidence leads to a model
+      without noise.
+    - Length-scales: inverse gamma with shape 1 and scale 10, as a density of the logarithm. Its mode is 10 standard
+      deviations, where effects are almost linear, so that nonlinear effects need evidence. Its left tail is sharp,
+      which excludes the tiny length-scales that fit noise. Its right tail is long, for features without effects. As a
+      density of the length-scale itself, ``lengthscale=InverseGamma(1, 10)``, its tail has twice the penalty for each
+      of these: from 150 features on the signal variance vanishes. A prior with its mode below 1, such as
+      InverseGamma(5, 5), keeps every uninformative feature near that mode, and ARD then ranks them first.
 
     Parameters
     ----------
     lengthscale, signal, noise, constant, linear, shape : Prior
     df, concentration, gamma_shape : Prior
-        Of the parameters of the Student-t, negative binomial and gamma likelihoods: weak, and away from the limits
-        where the likelihood says nothing.
+        Priors of the parameters of the Student-t, negative binomial and gamma likelihoods: weak, and small near the
+        limits at which the likelihood is constant.
     starts, seed, max_iterations
         As in `ML2`.
     """
@@ -205,8 +206,8 @@ class MAP(MultiStart):
     def _n_charged(self, problem: Problem, log_params: np.ndarray) -> int:
         """Count the hyperparameters of the kernel that a penalty of the evidence counts.
 
-        Length-scales that the prior holds count nothing, and those that the data have pulled away from it log p + 1
-        each, if that is less than one for each length-scale. Infinite ones were not searched.
+        Length-scales count log p + 1 for each that the data have moved away from its prior, in all at most their
+        number. Infinite ones were not searched.
         """
         searched = np.isfinite(log_params)
         _, slopes = self.log_prior(problem.parameters[searched])((log_params - problem.log_units)[searched])
@@ -221,7 +222,7 @@ class MAP(MultiStart):
 class Fixed(Hyper):
     """Given hyperparameters, in the units of the model: standardised, or the user's with ``GP(standardize=False)``.
 
-    What is left None keeps the kernel's own value; `noise_var` is needed unless the noise of each point is known.
+    Arguments that are None keep the value of the kernel; `noise_var` is needed unless the noise of each point is known.
 
     Parameters
     ----------

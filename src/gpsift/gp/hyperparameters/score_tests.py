@@ -14,9 +14,9 @@ length-scale is
 
 .. math:: \frac{\partial L}{\partial (1 / l_j^2)} = x_j^T (W - \mathrm{diag}(W 1))\, x_j, \qquad W = G \circ K_0 ,
 
-for all features in O(n^2 p). It is sensitive to linear effects only. With :math:`K_0 \circ (1 + e \sum_r c_r \phi_r
-\phi_r^T)` in its place, where :math:`\phi_r` are orthonormal polynomials of the feature's normal scores, it is
-sensitive to curved effects, too.
+for all features in O(n^2 p). It is sensitive to linear effects only. It is sensitive to curved effects, too, if
+:math:`K_0 \circ (1 + e \sum_r c_r \phi_r \phi_r^T)` takes the place of the kernel, where :math:`\phi_r` are
+orthonormal polynomials of the feature's normal scores.
 
 **Over several effects** (`feature_scores`). The largest score is taken over polynomials of the feature, of which the
 linear one is adjusted for linear effects of all other inactive features; nonlinear effects of any shape, on top of

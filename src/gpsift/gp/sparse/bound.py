@@ -183,7 +183,7 @@ class BoundEngine(SparseEngine):
 
     def solve(self, kernel: Kernel, likelihood: Likelihood) -> Solved:
         if self.near_rows:
-            by_blocks = self.by_neighbours(kernel, likelihood)
+            by_blocks = self.infer_by_neighbours(kernel, likelihood)
             vecchia = VecchiaEngine.for_kernel(self._kept_rows, kernel, self.choice.seed)
             log_evidence = vecchia.log_evidence(kernel, likelihood) * self.source.n / vecchia.n
             return Solved(by_blocks.result(log_evidence), by_blocks.loo_moments)
@@ -191,8 +191,8 @@ class BoundEngine(SparseEngine):
         result = self.result(passes.model.inducing, passes.q, passes.value)
         return Solved(result, partial(loo_moments, passes.model, passes.q))
 
-    def by_neighbours(self, kernel: Kernel, likelihood: Likelihood) -> BlockInference:
-        """Infer the posterior by neighbours."""
+    def infer_by_neighbours(self, kernel: Kernel, likelihood: Likelihood) -> BlockInference:
+        """Infer the posterior by exact inference on the near rows of each block."""
         return self._near_blocks(kernel, likelihood, self.near_rows).infer()
 
     def score(self, kernel: Kernel, likelihood: Likelihood) -> LooScore:
@@ -256,8 +256,8 @@ class IntervalEngine(InferenceMethod):
 
     name = "sparse"
 
-    def __init__(self, by: InferenceMethod, fitted: BoundEngine):
-        self.by, self.fitted = by, fitted
+    def __init__(self, evidence_engine: InferenceMethod, posterior_engine: BoundEngine):
+        self.evidence_engine, self.posterior_engine = evidence_engine, posterior_engine
 
     @classmethod
     def of(
@@ -281,16 +281,16 @@ class IntervalEngine(InferenceMethod):
         return True  # the noise is Gaussian
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
-        return self.by.evidence(kernel, likelihood)
+        return self.evidence_engine.evidence(kernel, likelihood)
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
-        if self.fitted.near_rows:
-            log_evidence = self.by.log_evidence(kernel, likelihood)
-            return self.fitted.by_neighbours(kernel, likelihood).result(log_evidence)
-        result = self.fitted.solve(kernel, likelihood).result
-        if self.by is self.fitted:
+        if self.posterior_engine.near_rows:
+            log_evidence = self.evidence_engine.log_evidence(kernel, likelihood)
+            return self.posterior_engine.infer_by_neighbours(kernel, likelihood).result(log_evidence)
+        result = self.posterior_engine.solve(kernel, likelihood).result
+        if self.evidence_engine is self.posterior_engine:
             return result
-        return replace(result, log_evidence=self.by.log_evidence(kernel, likelihood))
+        return replace(result, log_evidence=self.evidence_engine.log_evidence(kernel, likelihood))
 
     def stateless(self) -> Self:
-        return type(self)(self.by.stateless(), self.fitted.stateless())
+        return type(self)(self.evidence_engine.stateless(), self.posterior_engine.stateless())

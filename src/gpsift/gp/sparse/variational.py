@@ -101,15 +101,15 @@ def averages(
     y, size = rows.observed()
     moments = y, to_numpy(mean), to_numpy(chunk.r + s), size
 
-    def of_piece(piece: slice) -> list[np.ndarray]:
+    def average_piece(piece: slice) -> list[np.ndarray]:
         chosen = [values[piece] for values in moments]
         slopes = model.likelihood.expected_param_slopes(*chosen) if by_params else []
         return [*model.likelihood.expected(*chosen), *slopes]
 
     if isinstance(chunk.A, np.ndarray):
-        log_density, first, bend, *slopes = of_piece(slice(None))
+        log_density, first, bend, *slopes = average_piece(slice(None))
     else:
-        found = threaded_map(of_piece, row_chunks(rows.n, 1, AVERAGED_BYTES))
+        found = threaded_map(average_piece, row_chunks(rows.n, 1, AVERAGED_BYTES))
         log_density, first, bend, *slopes = (np.concatenate(pieces) for pieces in zip(*found, strict=True))
     sums = np.array([slope.sum() for slope in slopes])
     return Averages(mean, s, like(chunk.A, bend), like(chunk.A, first), float(log_density.sum()), sums)

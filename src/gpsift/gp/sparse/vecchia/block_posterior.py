@@ -128,18 +128,18 @@ class BlockInference:
         """Return latent mean and variance at some rows, each given the others; points that are no row are given all."""
         posterior, xp = self.posterior, namespace(rows.X)
 
-        def of_block(number: int, which: np.ndarray) -> list[Array]:
-            here, own = rows.take(which), posterior.blocks.rows(number)
-            at = posterior.find_in_block(number, here)
+        def block_moments(number: int, which: np.ndarray) -> list[Array]:
+            block_rows, own = rows.take(which), posterior.blocks.rows(number)
+            places = posterior.find_in_block(number, block_rows)
             pieces = (a[own] for a in (self.own_weights, self.precision, posterior.noise_var))
-            weights, precision, noise_var = (take_rows(a, np.maximum(at, 0)) for a in pieces)
-            mean, var = here.y - weights / precision, 1.0 / precision - noise_var
-            if np.any(at < 0):
-                latent, is_new = posterior.triple(number).at(here.X), like(mean, at < 0) > 0.0
+            weights, precision, noise_var = (take_rows(a, np.maximum(places, 0)) for a in pieces)
+            mean, var = block_rows.y - weights / precision, 1.0 / precision - noise_var
+            if np.any(places < 0):
+                latent, is_new = posterior.triple(number).at(block_rows.X), like(mean, places < 0) > 0.0
                 mean, var = xp.where(is_new, latent.mean, mean), xp.where(is_new, latent.var, var)
             return [mean, var]
 
-        mean, var = map_blocks(of_block, posterior.group(rows.X), rows.X)
+        mean, var = map_blocks(block_moments, posterior.group(rows.X), rows.X)
         return mean, xp.clip(var, 0.0, None)
 
 
@@ -235,10 +235,10 @@ class LatentByBlock(LatentAt):
 
     @cached_property
     def mean(self) -> Array:
-        def of_block(number: int, rows: np.ndarray) -> Iterable[Array]:
+        def block_mean(number: int, rows: np.ndarray) -> Iterable[Array]:
             return (self.posterior.mean_triple(number).at(take_rows(self.X, rows)).mean,)
 
-        (mean,) = map_blocks(of_block, self.groups, self.X)
+        (mean,) = map_blocks(block_mean, self.groups, self.X)
         return mean
 
     def section(self, j: int, base: Array, offset: Array) -> Array:
@@ -247,21 +247,21 @@ class LatentByBlock(LatentAt):
         order = np.concatenate([rows for _, rows in self.groups])
         own = np.repeat([number for number, _ in self.groups], [len(rows) for _, rows in self.groups])
 
-        def of_chunk(chunk: slice) -> Array:
+        def chunk_means(chunk: slice) -> Array:
             rows = order[chunk]
             X, at = take_rows(self.X, rows), take_rows(base, rows)
             return SectionMeans(self.posterior, X, own[chunk], j, at, offset).mean()
 
         # Rows in the order of their blocks, so that the nodes of a chunk lie in few of them.
         most = DOUBLE * n_nodes * p + SECTION_CHUNKS * chunk_bytes_for(self.X)
-        found = map_chunks(of_chunk, row_chunks(n, n_nodes * p, most), self.X)
+        found = map_chunks(chunk_means, row_chunks(n, n_nodes * p, most), self.X)
         return take_rows(self.xp.concat(found), np.argsort(order))
 
     def map_parts(self, function: Callable[[LatentAt], Iterable[Array]]) -> list[Array]:
-        def of_block(number: int, rows: np.ndarray) -> Iterable[Array]:
+        def call(number: int, rows: np.ndarray) -> Iterable[Array]:
             return function(self.posterior.triple(number).at(take_rows(self.X, rows)))
 
-        return map_blocks(of_block, self.groups, self.X)
+        return map_blocks(call, self.groups, self.X)
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,11 +282,11 @@ class SectionMeans:
     def mean(self) -> Array:
         """Return the mean at all nodes, (n, q)."""
 
-        def by_own(number: int, rows: np.ndarray) -> Iterable[Array]:
+        def section_mean(number: int, rows: np.ndarray) -> Iterable[Array]:
             latent = self.posterior.mean_triple(number).at(take_rows(self.X, rows))
             return (latent.section(self.feature, take_rows(self.base, rows), self.offset),)
 
-        (mean,) = map_blocks(by_own, group_by_block(self.own), self.X)
+        (mean,) = map_blocks(section_mean, group_by_block(self.own), self.X)
         own, now = np.repeat(self.own, self.offset.shape[0]), self._blocks_of_nodes().ravel()
         left = np.flatnonzero(now != own)
         if not left.size:
@@ -314,15 +314,15 @@ class SectionMeans:
         nodes[:, self.feature] = take_rows(self.base, point) + take_rows(self.offset, node)
         scaled = posterior.in_lengthscales(nodes)
 
-        def by_new(number: int, which: np.ndarray) -> Iterable[Array]:
+        def mean_and_distance(number: int, which: np.ndarray) -> Iterable[Array]:
             distance = posterior.distance(number, take_rows(scaled, which))
             return self._mean_at_nodes(number, left[which], take_rows(nodes, which)), distance
 
-        def from_own(number: int, which: np.ndarray) -> Iterable[Array]:
+        def distance_from_own(number: int, which: np.ndarray) -> Iterable[Array]:
             return (posterior.distance(number, take_rows(scaled, which)),)
 
-        mean, distance = map_blocks(by_new, group_by_block(now), nodes)
-        (own_distance,) = map_blocks(from_own, group_by_block(own), nodes)
+        mean, distance = map_blocks(mean_and_distance, group_by_block(now), nodes)
+        (own_distance,) = map_blocks(distance_from_own, group_by_block(own), nodes)
         rounding = SAME_DISTANCE * namespace(scaled).sum(scaled * scaled, axis=1)
         return np.flatnonzero(to_numpy(distance - own_distance <= rounding)), mean
 
