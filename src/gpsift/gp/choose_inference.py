@@ -4,8 +4,7 @@ With Gaussian noise "auto" is exact where a fit is expected to take at most two 
 of Cholesky factorisations, whose time grows with the third power of the rows. So one factorisation of a small matrix is
 timed, once in a process. On the host its processor time is measured, which hardly depends on the load of the machine:
 with eight tasks on two cores, ten processes measured 26 milliseconds to within 2 %, and wall-clock times were between
-130 milliseconds and 3 seconds. The limit for exact inference is one of a few numbers of rows, so that a machine makes
-the same choice each time.
+130 milliseconds and 3 seconds. The limit is one of a few numbers of rows, so that a machine always chooses the same.
 """
 
 from __future__ import annotations

@@ -286,11 +286,9 @@ class ClusterData(TrainingData):
         result, loo_moments = problem.engine.solve(kernel, likelihood)
         p, spread, source = self.n_features, self.summary.spread, self._source(inference, scaling)
         baseline = without_inputs(source, likelihood, float(spread.mean[p]), float(spread.sd[p]), inference.seed)
-        leave_one_out = StreamingLeaveOneOut(
-            loo_moments, likelihood, scaling, spread.mean[:p], self._feature_sd, baseline
-        )
+        loo = StreamingLeaveOneOut(loo_moments, likelihood, scaling, spread.mean[:p], self._feature_sd, baseline)
         log_evidence = max(result.log_evidence, estimate.evidence_bound)
-        sheet, moments = leave_one_out.sheet(source, inference.seed, log_evidence, estimate.n_searched(kernel))
+        sheet, moments = loo.sheet(source, inference.seed, log_evidence, estimate.n_searched(kernel))
         rows = source.read_as(transform=None)
         sample = rows.sample(SAMPLE_ROWS, inference.seed).X
         inputs = Inputs(self.names, self.given_names is not None, summary=moments, source=rows, sample=sample)

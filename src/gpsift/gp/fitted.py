@@ -258,10 +258,7 @@ class FittedGP(TextRepr, Serializable, Reference):
         return "the target" if self.likelihood.standardises_target else "the latent function"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file that `gpsift.load` reads.
-
-        Rows of dask collections are not in the file, and `rank` of the loaded model needs points.
-        """
+        """Write the model to a file for `gpsift.load`, without rows of dask collections: `rank` then needs points."""
         Serializable.save(replace(self, inputs=replace(self.inputs, source=None)), path)
 
     def predict(self, X_new: Any, *, exposure: Any = None, trials: Any = None) -> Prediction:

@@ -42,8 +42,7 @@ START_SD = 0.5
 SAME_MODE = 0.1
 # The largest depth and the target share of accepted steps. The No-U-Turn criterion ends a draw, but three long steps
 # take half the time, and are as good where the posterior is nearly normal: with Gaussian noise, this many rows in all
-# and this many for each hyperparameter. On 25 rows of two features the effective sample size of 4000 such draws was
-# 257.
+# and this many for each hyperparameter. On 25 rows of two features 4000 such draws had an effective size of 257.
 UNTIL_IT_TURNS = (10, 0.8)
 THREE_STEPS = (2, 0.6)
 NORMAL_ROWS = 100

@@ -171,7 +171,6 @@ class Problem(Generic[E]):
 
     @cached_property
     def _n_kernel(self) -> int:
-        """How many parameters are the kernel's."""
         return int(self.kernel.log_params.size)
 
     def stateless(self) -> Self:

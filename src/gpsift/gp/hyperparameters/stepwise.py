@@ -404,8 +404,10 @@ class StepwiseSearch:
         If every length-scale lowers the evidence, a search would only make it longer, and there is none.
         """
         states = [state]
-        if state.active and (reset_signal or self.signal_is_negligible(state)):
-            values = {name: value for name, value in state.values.items() if name != self.signal_var[0]}
+        signal, start = self.signal_var
+        limit = start + np.log(NEGLIGIBLE_SIGNAL)
+        if state.active and (reset_signal or np.log(state.values.get(signal, np.inf)) < limit):
+            values = {name: value for name, value in state.values.items() if name != signal}
             states.append(replace(state, values=values))
         found = [self.best_candidate(states, units) for units in candidates]
         best = max(found, key=lambda candidate: candidate.evidence, default=None)
@@ -427,11 +429,6 @@ class StepwiseSearch:
         own = (self.problem.log_params + self.problem.log_units).tolist()
         declared = zip(parameter_names(self.problem.labels), own, self.problem.kernel.parameters, strict=False)
         return next(((name, start) for name, start, each in declared if each.unit == "target**2"), ("", -np.inf))
-
-    def signal_is_negligible(self, state: SearchState) -> bool:
-        """Return whether the signal variance is far below that with which searches begin."""
-        name, start = self.signal_var
-        return np.log(state.values.get(name, np.inf)) < start + np.log(NEGLIGIBLE_SIGNAL)
 
     def add_nonlinear(self, state: SearchState, pair: tuple[int, ...]) -> SearchState:
         """Activate a pair at a length-scale at which its product is nonlinear, first on fewer rows if possible.

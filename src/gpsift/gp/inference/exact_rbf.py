@@ -163,7 +163,7 @@ class RBFEvidence:
         return radial, sum(term.constant_var for term in terms if isinstance(term, Constant))
 
     def _multiply(self, A: np.ndarray, B: np.ndarray) -> None:
-        """Multiply A by B in place, entry by entry."""
+        """Multiply the lower triangle of A by that of B in place, entry by entry."""
         for start, stop in self._blocks:
             A[start:, start:stop] *= B[start:, start:stop]
 

@@ -289,8 +289,7 @@ class SoftmaxDensity:
     def newton_weights(self, f: np.ndarray, accuracy: float) -> np.ndarray | None:
         """Return the weights of a Newton step from f.
 
-        A factor of low rank finds them if that is quicker; else products do, or None is returned if these take too
-        long.
+        They come from a factor of low rank if that is quicker, else from products; None if these take too long.
         """
         return self._weights_by_factors(f) if self.is_narrow else self._weights_by_products(f, accuracy)
 

@@ -4,8 +4,7 @@
    likelihoods), finds the right region at little cost.
 2. *The bound* is maximised repeatedly, each time from the end of the last search and with inducing points picked for
    it, until the objective no longer grows (Burt, Rasmussen and van der Wilk 2020, section 5.2.2). It finds effects that
-   are too weak for the sample. With very many rows it is the bound of a larger sample, and only the posterior has all
-   rows.
+   are too weak for the sample. With very many rows it is that of a larger sample; only the posterior has all rows.
 3. *Vecchia's evidence*, with Gaussian noise only (`gpsift.gp.sparse.vecchia.evidence`), is maximised from the end of
    exact inference on a larger sample. With too few inducing points a variational bound is biased towards smooth
    functions and much noise; this evidence is not. Leave-one-out decides between 2 and 3, and whether the posterior has
@@ -255,7 +254,7 @@ def with_evaluations_of(estimate: Estimate, found: Sequence[Estimate]) -> Estima
 
 
 def _all_starts(first: Estimate, final: Estimate, n_evaluations: int) -> tuple[Start, ...]:
-    """Shift the objectives of the starts on the sample, so that the best one has the objective of the final search."""
+    """Return the starts on the sample, shifted so that the best one has the objective of the final search."""
     best, reached = first.best, final.best
     assert best is not None
     assert reached is not None
