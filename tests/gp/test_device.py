@@ -172,7 +172,7 @@ def test_without_torch_it_is_said(monkeypatch):
 
 
 def test_what_cannot_fit_on_a_device_is_refused(monkeypatch):
-    monkeypatch.setattr(memory, "device_bytes", lambda beside: 2**20)
+    monkeypatch.setattr(memory, "device_bytes", lambda prototype: 2**20)
     monkeypatch.setattr(memory, "bytes_needed", lambda inference, n: 2**21)
     with pytest.raises(MemoryError, match=r"on 120 rows needs .* GiB are available\. Use `GP\(inference=Sparse"):
         gs.GP(device="cpu", inference="exact").fit(X, Y)

@@ -17,7 +17,7 @@ def timed(monkeypatch):
     monkeypatch.setattr(choose_inference, "available_bytes", lambda: None)
 
     def set_seconds(seconds):
-        monkeypatch.setattr(choose_inference, "factor_seconds", lambda beside: seconds)
+        monkeypatch.setattr(choose_inference, "factor_seconds", lambda prototype: seconds)
 
     return set_seconds
 
@@ -107,7 +107,7 @@ def test_the_notice_tells_how_long_an_exact_fit_would_take(timed):
     timed(0.026)
 
     def chosen(n):
-        return choose_inference.choose_inference("auto", Gaussian(), n, samples=False, beside=HOST)
+        return choose_inference.choose_inference("auto", Gaussian(), n, samples=False, prototype=HOST)
 
     with pytest.warns(
         gs.GPSiftWarning, match=r'With 6000 rows, more than 4000, .*"exact"\)` takes all rows, in about 5 m'
@@ -139,4 +139,4 @@ def test_the_record_says_what_was_taken(monkeypatch):
     ],
 )
 def test_durations_are_told_in_one_unit(seconds, words):
-    assert choose_inference.in_words(seconds) == words
+    assert choose_inference.duration_text(seconds) == words

@@ -44,7 +44,7 @@ def evidence(model, fitted, X, y, size):
     """
     scaling, likelihood = fitted.scaling, fitted.likelihood
     inputs, target = scaling.inputs(X), scaling.target(np.asarray(y, dtype=float))
-    inference = choose_inference(model.inference, likelihood, len(target), samples=False, beside=np.empty(0))
+    inference = choose_inference(model.inference, likelihood, len(target), samples=False, prototype=np.empty(0))
     known = np.asarray(likelihood.noise_var) if likelihood.knows_noise else None
     rows = Rows(inputs, target, known, None if likelihood.has_closed_form else size)
     with blas_threads_for(len(target)):

@@ -1,5 +1,5 @@
 from .drawn import DrawnGP as DrawnGP
-from .drawn import one_of as one_of
+from .drawn import first_member as first_member
 from .fitted import FittedGP as FittedGP
 from .hyperparameters.choices import MAP as MAP
 from .hyperparameters.choices import ML2 as ML2

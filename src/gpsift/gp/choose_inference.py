@@ -1,11 +1,10 @@
 """The method of inference for a fit: the one that was requested, or the one that suits the likelihood and the rows.
 
-With Gaussian noise "auto" is exact as long as a fit takes about two minutes. A fit to many rows is a number of Cholesky
-factorisations, each in a time that grows with the third power of the rows, so one factorisation of a small matrix is
-timed, once in a process. On the host that is the processor time of one thread, which hardly depends on what else the
-machine does: on two cores with work for eight, ten processes measured 26 milliseconds up to 2 %, and by the clock on
-the wall between 130 milliseconds and 3 seconds. The number of rows up to which inference is exact has coarse steps
-besides, so that the same machine chooses the same.
+With Gaussian noise "auto" is exact where a fit is expected to take at most two minutes. A fit to many rows is a number
+of Cholesky factorisations, whose time grows with the third power of the rows. So one factorisation of a small matrix is
+timed, once in a process. On the host its processor time is measured, which hardly depends on the load of the machine:
+with eight tasks on two cores, ten processes measured 26 milliseconds to within 2 %, and wall-clock times were between
+130 milliseconds and 3 seconds. The limit is one of a few numbers of rows, so that a machine always chooses the same.
 """
 
 from __future__ import annotations
@@ -34,21 +33,21 @@ Dense = Literal["exact", "ep", "laplace"]
 Inference = Literal["auto", "sparse"] | Dense | Sparse
 INFERENCES = ("auto", "exact", "sparse", "ep", "laplace")
 INFERENCE_NAMES = {"exact": "exact inference", "ep": "expectation propagation", "laplace": "Laplace's method"}
-# Rows up to which "auto" takes expectation propagation or Laplace's method: there an evaluation takes ten and three
-# seconds. For exact inference, see `gpsift.gp.choose_inference`.
+# Rows up to which "auto" takes expectation propagation or Laplace's method: an evaluation then takes ten and three
+# seconds. `largest_exact` has the limit for exact inference.
 LARGEST_DENSE = 2000
-# Rows up to which exact inference takes a user who waits seconds, with some fits to make.
+# Rows up to which several fits by exact inference take seconds.
 LARGEST_QUICK = 2000
 
 
 def choose_inference(
-    requested: Inference, likelihood: Likelihood, n: int, *, samples: bool, beside: Array
+    requested: Inference, likelihood: Likelihood, n: int, *, samples: bool, prototype: Array
 ) -> Dense | Sparse:
     """Return the requested inference, or that which suits likelihood and rows; refuse it if memory is too small.
 
-    Matrices are on the device of the array `beside`. `samples` says whether hyperparameters are drawn.
+    Matrices are on the device of the array `prototype`. `samples` is true where hyperparameters are drawn.
     """
-    on_host = isinstance(beside, np.ndarray)
+    on_host = isinstance(prototype, np.ndarray)
     if samples and not on_host:
         raise ValueError(
             "A device is used with ML2(), MAP() or Fixed(...), not with NUTS(). Leave `device` out, or move X to the "
@@ -58,11 +57,12 @@ def choose_inference(
         return sparse_choice(requested, likelihood, samples=samples)
     chosen = likelihood.default_inference if requested == "auto" else requested
     may_be_sparse = likelihood.has_sparse_form and not samples
-    largest = largest_exact(n, beside) if likelihood.has_closed_form else LARGEST_DENSE
+    largest = largest_exact(n, prototype) if likelihood.has_closed_form else LARGEST_DENSE
     if requested == "auto" and may_be_sparse and n > largest:
         points, duration = f"{Sparse().m} inducing points", ""
         if likelihood.has_closed_form:
-            points, duration = f"{points} or the rows near each block", f", in about {in_words(fit_seconds(n, beside))}"
+            points += " or the rows near each block"
+            duration = f", in about {duration_text(fit_seconds(n, prototype))}"
         warn(
             f"With {n} rows, more than {largest}, inference is sparse: {points} stand for them. "
             f'`GP(inference=Sparse(m=...))` takes more points, `GP(inference="{chosen}")` takes all rows{duration}.'
@@ -75,7 +75,7 @@ def choose_inference(
             f"{type(likelihood).__name__} has with {n} rows: {other}leave `device` out, or move X to the CPU."
         )
     remedy = "Use `GP(inference=Sparse(m=256))`." if may_be_sparse else "Fit fewer rows."
-    refuse_too_large(chosen, n, remedy, beside)
+    refuse_too_large(chosen, n, remedy, prototype)
     return chosen
 
 
@@ -121,58 +121,58 @@ def dense_engine(inference: str, likelihood: Likelihood, rows: Rows) -> Inferenc
     return methods.LaplaceInference(rows.X, y, size)
 
 
-# Rows of the matrix that is timed, and how often. A device is slow with small ones, and with the first one.
+# Rows of the matrix that is timed, and repeats. A device is slow with small matrices, and in its first repeat.
 TIMED_ROWS = 1000
 TIMED_ROWS_ON_DEVICE = 8000
 REPEATS = 3
-# What a default fit takes, in factorisations of its rows: 55, 46 and 39 for 2000, 3000 and 4000 rows of Friedman's
-# function with 20 inputs.
+# Time of a default fit in factorisations of its matrix. It was 55, 46 and 39 for 2000, 3000 and 4000 rows of
+# Friedman's function with 20 inputs.
 FACTORISATIONS = 50
-# Seconds that "auto" has for an exact fit.
+# Longest expected exact fit that "auto" chooses.
 BEARABLE_SECONDS = 120.0
-# Rows up to which it is exact, one of these: the first on any machine, each larger by about the root of two.
+# The limit for exact inference is one of these: the first on any machine, each about sqrt(2) times the last.
 STEPS = (2000, 2800, 4000, 5600, 8000)
 STEPS_ON_DEVICE = (5000, 7000, 10_000, 14_000, 20_000, 28_000, 40_000)
-# The environment variable that fixes the number in the place of all this.
+# The environment variable that sets the limit instead.
 ROWS_VARIABLE = "GPSIFT_EXACT_ROWS"
 UNITS = (("day", 86_400.0), ("hour", 3600.0), ("minute", 60.0), ("second", 1.0))
 
 _timed: dict[str, float] = {}  # seconds of a factorisation, by where it was made
 
 
-def largest_exact(n: int, beside: Array) -> int:
+def largest_exact(n: int, prototype: Array) -> int:
     """Return the rows up to which "auto" is exact on the device of an array; nothing is timed for few rows n."""
     given = os.environ.get(ROWS_VARIABLE)
     if given is not None:
         if not given.isdecimal():
             raise ValueError(f"The environment variable {ROWS_VARIABLE} must be a number of rows, got {given!r}.")
         return int(given)
-    steps = STEPS if _is_on_host(beside) else STEPS_ON_DEVICE
+    steps = STEPS if _is_on_host(prototype) else STEPS_ON_DEVICE
     largest = steps[0]
     if n > largest:
-        largest = max((rows for rows in steps if fit_seconds(rows, beside) <= BEARABLE_SECONDS), default=largest)
-    free = available_bytes() if isinstance(beside, np.ndarray) else device_bytes(beside)
+        largest = max((rows for rows in steps if fit_seconds(rows, prototype) <= BEARABLE_SECONDS), default=largest)
+    free = available_bytes() if isinstance(prototype, np.ndarray) else device_bytes(prototype)
     return largest if free is None else min(largest, math.isqrt(free // (MATRICES["exact"] * DOUBLE)))
 
 
-def fit_seconds(n: int, beside: Array) -> float:
+def fit_seconds(n: int, prototype: Array) -> float:
     """Estimate the seconds of an exact fit of n rows with all defaults."""
-    rows = TIMED_ROWS if _is_on_host(beside) else TIMED_ROWS_ON_DEVICE
-    return FACTORISATIONS * factor_seconds(beside) * (n / rows) ** 3
+    rows = TIMED_ROWS if _is_on_host(prototype) else TIMED_ROWS_ON_DEVICE
+    return FACTORISATIONS * factor_seconds(prototype) * (n / rows) ** 3
 
 
-def factor_seconds(beside: Array) -> float:
+def factor_seconds(prototype: Array) -> float:
     """Measure the seconds of a Cholesky factor of the timed matrix, once in a process."""
-    where = "host" if _is_on_host(beside) else str(array_api_compat.device(beside))
+    where = "host" if _is_on_host(prototype) else str(array_api_compat.device(prototype))
     if where not in _timed:
-        _timed[where] = _host_seconds() if where == "host" else _device_seconds(beside)
+        _timed[where] = _host_seconds() if where == "host" else _device_seconds(prototype)
     return _timed[where]
 
 
-def in_words(seconds: float) -> str:
-    """A duration in one unit.
+def duration_text(seconds: float) -> str:
+    """Return a duration in one unit, in words.
 
-    >>> in_words(0.2), in_words(100.0), in_words(7000.0)
+    >>> duration_text(0.2), duration_text(100.0), duration_text(7000.0)
     ('1 second', '2 minutes', '2 hours')
     """
     name, unit = next(((name, unit) for name, unit in UNITS if seconds >= 0.95 * unit), UNITS[-1])
@@ -190,16 +190,16 @@ def _host_seconds() -> float:
     return min(seconds)
 
 
-def _device_seconds(beside: Array) -> float:
-    A, seconds = eye_like(beside, TIMED_ROWS_ON_DEVICE) + 1.0, []
+def _device_seconds(prototype: Array) -> float:
+    A, seconds = eye_like(prototype, TIMED_ROWS_ON_DEVICE) + 1.0, []
     for _ in range(REPEATS):
         start = time.perf_counter()
         L, _ = jittered_cholesky(A)
-        to_numpy(L[-1, -1:])  # which waits until it is there
+        to_numpy(L[-1, -1:])  # copying an entry waits for the result
         seconds.append(time.perf_counter() - start)
     return min(seconds)
 
 
-def _is_on_host(beside: Array) -> bool:
-    """Whether an array is NumPy's, or torch's on the processor."""
-    return isinstance(beside, np.ndarray) or str(array_api_compat.device(beside)) == "cpu"
+def _is_on_host(prototype: Array) -> bool:
+    """Return whether an array is NumPy's, or torch's on the processor."""
+    return isinstance(prototype, np.ndarray) or str(array_api_compat.device(prototype)) == "cpu"

@@ -39,21 +39,21 @@ from gpsift.reference import dask as cluster
 from gpsift.reference.affine import Affine
 from gpsift.reference.inputs import Inputs
 
-# Of rows in dask collections the inputs of this many stay with the model: quantiles of what the other features leave of
-# each are good to a percent or two of its standard deviation.
+# A fitted model keeps the inputs of this many rows of dask collections. Conditional quantiles of a feature given the
+# others are then accurate to one or two percent of its standard deviation.
 SAMPLE_ROWS = 2000
 
 
 class StandardisedData(NamedTuple):
     """Rows in the units of the model.
 
-    A problem takes the units of its hyperparameters from X and y: all rows, or some with their moments.
+    A problem finds the units of its hyperparameters from X and y, which are all rows, or two rows with their moments.
     """
 
     X: np.ndarray
     y: np.ndarray
     source: RowSource  # of all rows
-    levels: np.ndarray  # a table with all values of the features that have few
+    distinct_values: np.ndarray  # a table with all values of each feature that has few
 
 
 class FitData(NamedTuple):
@@ -89,13 +89,13 @@ class TrainingData(ABC):
 
     @abstractmethod
     def choose(self, requested: Inference, likelihood: Likelihood, *, samples: bool) -> Dense | Sparse:
-        """Return the inference for these rows; `samples` says whether hyperparameters are drawn."""
+        """Return the inference for these rows; `samples` is true where hyperparameters are drawn."""
 
     @abstractmethod
     def prepare(self, likelihood: Likelihood, *, standardize: bool) -> tuple[Likelihood, Affine]:
-        """Refuse rows that no model can explain; return the likelihood of the others and the units of the model.
+        """Refuse rows that no model can be fitted to; return the likelihood and the units of the model.
 
-        The likelihood has what it takes from the targets, and the noise of each observation where that was given.
+        The likelihood has the values that it estimates from the targets, and the noise of each observation if given.
         """
 
     @abstractmethod
@@ -106,7 +106,7 @@ class TrainingData(ABC):
     def infer(
         self, problem: Problem[Any], estimate: Estimate, scaling: Affine, inference: Dense | Sparse
     ) -> tuple[InferenceResult, FitData]:
-        """Return the posterior at the hyperparameters that were found, and what the fitted model keeps of the rows."""
+        """Return the posterior at the estimated hyperparameters, and the rows that the fitted model keeps."""
 
     def threads(self, inference: Dense | Sparse) -> AbstractContextManager[Any]:
         """Return a context with the threads that inference on these rows needs."""
@@ -114,7 +114,7 @@ class TrainingData(ABC):
 
 
 class LocalData(TrainingData):
-    """Rows in this process; matrices are made beside an array, which may be on a device."""
+    """Rows in this process; matrices are on the device of the array `prototype`."""
 
     def __init__(
         self,
@@ -123,9 +123,9 @@ class LocalData(TrainingData):
         size: np.ndarray,
         noise_var: Any,
         given_names: tuple[str, ...] | None,
-        beside: Array,
+        prototype: Array,
     ):
-        self.X, self.y, self.size, self.noise_var, self.beside = X, y, size, noise_var, beside
+        self.X, self.y, self.size, self.noise_var, self.prototype = X, y, size, noise_var, prototype
         self.given_names = given_names
         self.n, self.n_features = X.shape
 
@@ -134,15 +134,15 @@ class LocalData(TrainingData):
         values, names = read_features(X)
         target = read_target(y, len(values))
         size = read_size(likelihood, len(values), **sizes)
-        beside = X if is_on_device(X) else np.empty(0)
-        return cls(values, target, size, noise_var, names, beside if device is None else array_on(device))
+        prototype = X if is_on_device(X) else np.empty(0)
+        return cls(values, target, size, noise_var, names, prototype if device is None else array_on(device))
 
     @cached_property
     def constant(self) -> np.ndarray:
         return constant_columns(self.X)
 
     def choose(self, requested: Inference, likelihood: Likelihood, *, samples: bool) -> Dense | Sparse:
-        return choose_inference(requested, likelihood, self.n, samples=samples, beside=self.beside)
+        return choose_inference(requested, likelihood, self.n, samples=samples, prototype=self.prototype)
 
     def prepare(self, likelihood: Likelihood, *, standardize: bool) -> tuple[Likelihood, Affine]:
         likelihood.check_target(self.y, self.size)
@@ -159,14 +159,14 @@ class LocalData(TrainingData):
 
     def standardise(self, scaling: Affine, likelihood: Likelihood, inference: Dense | Sparse) -> StandardisedData:
         X, y = scaling.inputs(self.X), scaling.target(self.y)
-        noise_var = like(self.beside, np.asarray(likelihood.noise_var)) if likelihood.knows_noise else None
+        noise_var = like(self.prototype, np.asarray(likelihood.noise_var)) if likelihood.knows_noise else None
         size = None if likelihood.has_closed_form else self.size
-        rows = Rows(like(self.beside, X), like(self.beside, y), noise_var, size)
+        rows = Rows(like(self.prototype, X), like(self.prototype, y), noise_var, size)
         source = sparse.local_rows(rows, inference) if isinstance(inference, Sparse) else LocalRows(rows)
-        return StandardisedData(X, y, source, levels=X)
+        return StandardisedData(X, y, source, distinct_values=X)
 
     def threads(self, inference: Dense | Sparse) -> AbstractContextManager[Any]:
-        # Visits of rows have threads of their own.
+        # Sparse inference has threads of its own.
         return one_blas_thread() if isinstance(inference, Sparse) else blas_threads_for(self.n)
 
     def infer(
@@ -177,7 +177,7 @@ class LocalData(TrainingData):
 
 
 class ClusterData(TrainingData):
-    """Rows in the partitions of dask collections, with noise or sizes beside X and y.
+    """Rows in the partitions of dask collections: X, y, and possibly noise variances or sizes.
 
     The likelihood checks each row in the pass that summarises all. A device is refused.
     """
@@ -204,7 +204,7 @@ class ClusterData(TrainingData):
 
     @cached_property
     def summary(self) -> cluster.Summary:
-        """One pass over all rows gives it. Columns are those of X, then y, then noise or sizes."""
+        """The summary of all rows by one pass: columns of X, then y, then noise or sizes."""
         return self.source.map_reduce(partial(cluster.summarise, FEW_VALUES, self.likelihood))
 
     @cached_property
@@ -228,12 +228,12 @@ class ClusterData(TrainingData):
         return chosen
 
     def prepare(self, likelihood: Likelihood, *, standardize: bool) -> tuple[Likelihood, Affine]:
-        """Refuse what `LocalData` refuses of rows in memory; new rows have the mean noise, chunks find their own."""
+        """Refuse the rows that `LocalData` refuses; new rows have the mean noise, and each chunk reads its own."""
         p, missing, bounds, spread = self.n_features, self.summary.missing, self.summary.bounds, self.summary.spread
         refuse_not_finite(missing.counts[:p], self.given_names, "X")
         refuse_extreme(bounds.rows[:, :p], "X")
-        beside = ("y", True), ("noise_var", self.has_noise), (self.source.reading.size_name, self.has_sizes)
-        for column, name in enumerate((name for name, is_there in beside if is_there), start=p):
+        others = ("y", True), ("noise_var", self.has_noise), (self.source.reading.size_name, self.has_sizes)
+        for column, name in enumerate((name for name, is_present in others if is_present), start=p):
             if missing.counts[column]:
                 refuse_missing(int(missing.counts[column]), int(missing.first[column]), name)
         wrong = self.summary.wrong
@@ -260,11 +260,11 @@ class ClusterData(TrainingData):
             X=scaling.inputs(_two_rows(spread.mean[:p], self._feature_sd)),
             y=scaling.target(_two_rows(spread.mean[p], spread.sd[p])),
             source=self._source(inference, scaling),
-            levels=scaling.inputs(self.summary.values.table),
+            distinct_values=scaling.inputs(self.summary.values.table),
         )
 
     def _source(self, inference: Dense | Sparse, scaling: Affine) -> cluster.ClusterRows:
-        """The rows in the units of the model, in chunks of the size that was requested."""
+        """Return the rows in the units of the model, in chunks of the size that was requested."""
         assert isinstance(inference, Sparse)
         p, bounds = self.n_features, self.summary.bounds
         return self.source.read_as(
@@ -283,12 +283,12 @@ class ClusterData(TrainingData):
     ) -> tuple[InferenceResult, FitData]:
         assert isinstance(inference, Sparse)
         kernel, likelihood = problem.split(estimate.log_params)
-        result, left_out = problem.engine.solve(kernel, likelihood)
+        result, loo_moments = problem.engine.solve(kernel, likelihood)
         p, spread, source = self.n_features, self.summary.spread, self._source(inference, scaling)
-        level = without_inputs(source, likelihood, float(spread.mean[p]), float(spread.sd[p]), inference.seed)
-        last = StreamingLeaveOneOut(left_out, likelihood, scaling, spread.mean[:p], self._feature_sd, level)
+        baseline = without_inputs(source, likelihood, float(spread.mean[p]), float(spread.sd[p]), inference.seed)
+        loo = StreamingLeaveOneOut(loo_moments, likelihood, scaling, spread.mean[:p], self._feature_sd, baseline)
         log_evidence = max(result.log_evidence, estimate.evidence_bound)
-        sheet, moments = last.sheet(source, inference.seed, log_evidence, estimate.n_searched(kernel))
+        sheet, moments = loo.sheet(source, inference.seed, log_evidence, estimate.n_searched(kernel))
         rows = source.read_as(transform=None)
         sample = rows.sample(SAMPLE_ROWS, inference.seed).X
         inputs = Inputs(self.names, self.given_names is not None, summary=moments, source=rows, sample=sample)

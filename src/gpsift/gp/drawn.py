@@ -1,4 +1,4 @@
-"""A Gaussian process whose hyperparameters were drawn, not fixed: many fitted models that act as one."""
+"""A Gaussian process with draws of its hyperparameters: an ensemble of fitted models."""
 
 from __future__ import annotations
 
@@ -47,23 +47,23 @@ class DrawnGP(TextRepr, Serializable, Ensemble):
 
     @classmethod
     def of(cls, best: FittedGP, drawn: Sequence[tuple[Likelihood, InferenceResult]], draws: Draws) -> Self:
-        """Make the model of the one with the best hyperparameters and the posterior of each draw."""
+        """Make the ensemble from the model with the best hyperparameters and the posterior of each draw."""
         members = tuple(replace(best, likelihood=likelihood, inferred=inferred) for likelihood, inferred in drawn)
-        pooled = cls(members=members, trace=draws.trace, diagnostics=draws.diagnostics, report=best.report)
-        pooled.warn()
-        return pooled
+        model = cls(members=members, trace=draws.trace, diagnostics=draws.diagnostics, report=best.report)
+        model.warn()
+        return model
 
     @cached_property
     def quality(self) -> Quality:
-        """Leave-one-out sheet: densities averaged over the draws, which are kept while a row is left out."""
-        return Quality.pooled([member.quality for member in self.members])
+        """Leave-one-out record: densities averaged over the draws, which stay the same while a row is left out."""
+        return Quality.average([member.quality for member in self.members])
 
     @property
     def explains(self) -> bool:
         return self.quality.explains
 
     def predict(self, X_new: Any, *, exposure: Any = None, trials: Any = None) -> Prediction:
-        """Predictive distribution at new points, averaged over the draws."""
+        """Return the predictive distribution at new points, averaged over the draws."""
         predictions = [
             without_caches(member).predict(X_new, exposure=exposure, trials=trials) for member in self.members
         ]
@@ -72,7 +72,7 @@ class DrawnGP(TextRepr, Serializable, Ensemble):
         return Prediction(Pool([prediction.family for prediction in predictions]), means.mean(axis=0), latent_var)
 
     def to_arviz(self) -> Any:
-        """The draws as ArviZ's InferenceData."""
+        """Return the draws as ArviZ's InferenceData."""
         return self.trace
 
     def to_stored(self) -> Self:
@@ -90,7 +90,7 @@ class DrawnGP(TextRepr, Serializable, Ensemble):
 
     def warn(self) -> None:
         """Warn of what is wrong with the chains, and say what to do."""
-        from gpsift.gp.hyperparameters.nuts import advice  # with the sampler, not with the package
+        from gpsift.gp.hyperparameters.nuts import advice  # imports the sampler, which few users need
 
         for message in advice(dict(self.diagnostics)):
             warn(f"The sampler is in trouble: {message}.")
@@ -106,7 +106,7 @@ class DrawnGP(TextRepr, Serializable, Ensemble):
 
 
 def infer_draws(problem: Problem, draws: Draws) -> tuple[tuple[Likelihood, InferenceResult], ...]:
-    """Infer the posterior of every draw; matrices that can be made again are not kept."""
+    """Infer the posterior of every draw, without its cached matrices."""
     found = []
     for log_params in draws.log_params:
         kernel, likelihood = problem.split(log_params)
@@ -115,6 +115,6 @@ def infer_draws(problem: Problem, draws: Draws) -> tuple[tuple[Likelihood, Infer
     return tuple(found)
 
 
-def one_of(model: FittedGP | DrawnGP) -> FittedGP:
-    """The model, or the first of its draws."""
+def first_member(model: FittedGP | DrawnGP) -> FittedGP:
+    """Return the model itself, or the first of its members."""
     return model.members[0] if isinstance(model, DrawnGP) else model

@@ -16,7 +16,7 @@ from gpsift.kernels import Kernel
 
 # A feature of few values has at most this many.
 FEW_VALUES = 10
-# Length-scales between values that the model takes for unrelated: the squared exponential is then below 0.012.
+# Distance in length-scales beyond which two values are unrelated: the squared exponential is then below 0.012.
 UNRELATED = 3.0
 
 
@@ -154,11 +154,11 @@ class FitReport:
 
 
 def stepped_features(X: np.ndarray, kernel: Kernel, names: Sequence[str]) -> tuple[str, ...]:
-    """Features of few values between which the kernel all but vanishes."""
+    """Return the features of few values between which the kernel all but vanishes."""
     found: dict[str, None] = {}
     for lengthscale in kernel.lengthscales:
         every = np.broadcast_to(lengthscale, (X.shape[1],))
-        for j in np.flatnonzero(np.isfinite(every)).tolist():  # the others are switched off
+        for j in np.flatnonzero(np.isfinite(every)).tolist():  # infinite: inactive
             levels, length = np.unique(X[:, j]), every[j]
             if 1 < levels.size <= FEW_VALUES and np.diff(levels).min() > UNRELATED * length:
                 found[names[j]] = None

@@ -18,7 +18,7 @@ from gpsift._utils.validation import read_features, read_target
 from gpsift.gp.fitreport import FitReport
 from gpsift.gp.hyperparameters.problem import parameter_names
 from gpsift.gp.inference.base import InferenceResult
-from gpsift.gp.quality import Missed, Quality, SampledQuality, overfit_check, quality_sheet
+from gpsift.gp.quality import Missed, Quality, SampledQuality, loo_quality, overfit_check
 from gpsift.gp.refit import map_draws
 from gpsift.gp.sparse import Sparse
 from gpsift.io.serializable import Serializable
@@ -66,27 +66,27 @@ class Prediction:
         return self.family.var
 
     def distribution(self, *, latent: bool = False) -> Distribution:
-        """The distribution of an observation, or of the noise-free function value."""
+        """Return the distribution of an observation, or of the noise-free function value."""
         if not latent:
             return self.family
         return Gaussian(self.latent_mean, self.latent_var) if self.latent_family is None else self.latent_family
 
     def log_density(self, y: Any) -> np.ndarray:
-        """log p(y_i) of new observations at these points."""
+        """Return log p(y_i) of new observations at these points."""
         return self.family.log_density(read_target(y, len(self.latent_mean)))
 
     def quantile(self, probability: float | Sequence[float], *, latent: bool = False) -> np.ndarray:
-        """Quantiles: (n,) for one probability, (n, k) for k of them."""
+        """Return quantiles: (n,) for one probability, (n, k) for k of them."""
         return self.distribution(latent=latent).quantile(np.asarray(probability, dtype=float))
 
     def interval(self, level: float = 0.95, *, latent: bool = False) -> np.ndarray:
-        """Central intervals, (n, 2)."""
+        """Return central intervals, (n, 2)."""
         if not 0 < level < 1:
             raise ValueError(f"`level` must lie between 0 and 1, got {level}.")
         return self.quantile([0.5 - level / 2, 0.5 + level / 2], latent=latent)
 
     def to_frame(self) -> pd.DataFrame:
-        """A data frame with a row for each point: mean and standard deviation; of several classes probabilities."""
+        """Return a data frame with a row for each point: mean and sd, or the probabilities of several classes."""
         import pandas as pd
 
         if self.mean.ndim == 2:
@@ -102,7 +102,7 @@ class Prediction:
         return self.distribution(latent=latent).sample(n_draws, np.random.default_rng(seed))
 
 
-# Features that intervals leave open, at most, unless the model uses more: those that are on, and those that came close.
+# Features whose length-scales vary in intervals, unless more are active: these, and those of largest score.
 MOST_OPEN = 20
 
 
@@ -110,20 +110,20 @@ MOST_OPEN = 20
 class FittedGP(TextRepr, Serializable, Reference):
     """A Gaussian process after `GP.fit`.
 
-    After a fit to dask collections `inputs.X`, `y_train` and `size_train` are not here: the rows are where they were,
-    in `inputs.source`, where `rank` finds them. The numbers of `quality` are then those of all rows, its arrays
-    those of a sample of 10,000, named by ``quality.rows``. Where the noise of each row was given, `noise_var` is its
-    mean.
+    After a fit to dask collections `inputs.X`, `y_train` and `size_train` are empty: the rows stay in the collections,
+    and `rank` reads them by `inputs.source`. The numbers of `quality` are then those of all rows, and its arrays those
+    of a sample of 10,000, whose row numbers are ``quality.rows``. Where the noise of each row was given, `noise_var` is
+    the mean.
 
     Attributes
     ----------
     inputs : Inputs
-        Names of the features, and the training inputs or where they are.
+        Names of the features, and the training inputs or their source.
     log_marginal_likelihood : float
         Of the data as standardised, or as given with ``standardize=False``.
     report : FitReport
     quality : Quality
-        Leave-one-out sheet.
+        Leave-one-out cross-validation.
     kernel : Kernel
         With the hyperparameters in the units of the model (standardised by default).
     posterior : Posterior or BlockPosterior
@@ -138,7 +138,7 @@ class FittedGP(TextRepr, Serializable, Reference):
     y_train: np.ndarray
     size_train: np.ndarray
     report: FitReport
-    sheet: SampledQuality | None = None  # what `quality` is, of rows that are elsewhere
+    sheet: SampledQuality | None = None  # the value of `quality` for rows in dask collections
     sparse_choice: Sparse | None = None  # of a sparse model
 
     @property
@@ -172,16 +172,16 @@ class FittedGP(TextRepr, Serializable, Reference):
         names = self.inputs.names
         is_finite = np.isfinite(self.kernel.log_params).tolist()
         labels = self.kernel.param_labels(names)
-        on = {
+        active = {
             feature
             for (_, feature), parameter, finite in zip(labels, self.kernel.parameters, is_finite, strict=True)
             if finite and parameter.per_feature
         }
-        return tuple(j for j, name in enumerate(names) if name in on or None in on)  # None: one for all
+        return tuple(j for j, name in enumerate(names) if name in active or None in active)  # None: shared by all
 
     @property
     def slopes(self) -> np.ndarray:
-        """The score statistic of each column that `Sift` left inactive, as it enters; minus infinity elsewhere."""
+        """The score statistic of each column that `Sift` left inactive; minus infinity for all others."""
         sift = self.report.sift
         return np.full(self.inputs.n_features, -np.inf) if sift is None else np.array(sift.slopes)
 
@@ -228,7 +228,7 @@ class FittedGP(TextRepr, Serializable, Reference):
         if self.sheet is not None:
             return self.sheet
         y_center, y_scale = self.scaling.y_center, self.scaling.y_scale
-        return quality_sheet(
+        return loo_quality(
             self.y_train,
             self.size_train,
             self._likelihood_in_units,
@@ -248,7 +248,7 @@ class FittedGP(TextRepr, Serializable, Reference):
 
     @cached_property
     def overfit_check(self) -> Missed | None:
-        """The error at left-out rows, if the fit has estimated negligible noise and yet predicts badly."""
+        """The noise and the leave-one-out error, if the noise is negligible and the error large; None otherwise."""
         if not self.likelihood.has_closed_form or self.likelihood.knows_noise:
             return None
         return overfit_check(self.quality, float(self.noise_var) / float(np.var(self.y_train)))
@@ -258,13 +258,11 @@ class FittedGP(TextRepr, Serializable, Reference):
         return "the target" if self.likelihood.standardises_target else "the latent function"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file that `gpsift.load` reads; rows that are elsewhere stay there, and `rank` then needs
-        points.
-        """
+        """Write the model to a file for `gpsift.load`, without rows of dask collections: `rank` then needs points."""
         Serializable.save(replace(self, inputs=replace(self.inputs, source=None)), path)
 
     def predict(self, X_new: Any, *, exposure: Any = None, trials: Any = None) -> Prediction:
-        """Predictive distribution at new points.
+        """Return the predictive distribution at new points.
 
         Where the noise of each training point was given, new observations are taken to have the mean noise.
 
@@ -285,7 +283,7 @@ class FittedGP(TextRepr, Serializable, Reference):
         return Prediction(self._likelihood_in_units.predictive(mean, var, size), mean, var)
 
     def gradients(self, X_new: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Derivatives of the latent mean and variance along each feature, (n, p) each, in the user's units."""
+        """Return the derivatives of latent mean and variance along each feature, (n, p) each, in the user's units."""
         points = self._read(X_new)
         with blas_threads_for(self.n_rows):
             return self.at(points).gradients()
@@ -308,7 +306,7 @@ class FittedGP(TextRepr, Serializable, Reference):
         return GPResponse(self._latent_at(points), predictive, self.scaling, on_model_device=on_model_device)
 
     def blocks(self, n: int) -> list[slice]:
-        # Where not the training points are the support, the kernel between both is made for a block at a time.
+        # A sparse posterior divides the points itself, to make the kernel between them and its support in parts.
         return self.posterior.parts(n) if self.inferred.is_sparse else super().blocks(n)
 
     def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
@@ -316,13 +314,13 @@ class FittedGP(TextRepr, Serializable, Reference):
         return response.latent_mean, response.latent_cov
 
     def _latent_at(self, points: Points) -> Any:
-        """The posterior at the points: `LatentAt`, or what a subclass's posterior has in its place."""
+        """Return the posterior at the points, whose class depends on that of the model's posterior."""
         if points.is_training and not self.inferred.is_sparse:
             return self.posterior.at_support(points.rows)
         return self.posterior.at(self._standardise(points.X))
 
     def _sizes(self, points: Points) -> np.ndarray:
-        """Trials or exposures: those given, those of training points, or 1."""
+        """Return the trials or exposures: those given, those of training points, or 1."""
         if points.size is not None:
             return points.size
         if not points.is_training:
@@ -330,7 +328,7 @@ class FittedGP(TextRepr, Serializable, Reference):
         return self.size_train if points.rows is None else self.size_train[points.rows]
 
     def _standardise(self, X: np.ndarray) -> Array:
-        """Points in the units of the model, where its posterior lives."""
+        """Return the points in the units of the model, on the device of its posterior."""
         return like(self.posterior.Z, self.scaling.inputs(X))
 
     def _read(self, X_new: Any) -> Points:

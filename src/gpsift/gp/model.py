@@ -1,4 +1,4 @@
-"""`GP`: what model to fit and how; `fit` returns a `FittedGP`."""
+"""`GP` describes a model and how it is fitted; `GP.fit` returns a `FittedGP`."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class GP:
     """
 
     kernel: Kernel = field(default_factory=default_kernel)
-    hyper: Hyper = None  # type: ignore[assignment]  # what goes with the kernel
+    hyper: Hyper = None  # type: ignore[assignment]  # None becomes Sift() or MAP(), as suits the kernel
     standardize: bool = True
     likelihood: str | Likelihood = "gaussian"
     inference: Inference = "auto"
@@ -78,9 +78,8 @@ class GP:
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Kernel):
             raise TypeError(f"`kernel` must be a kernel such as SquaredExponential(), got {self.kernel!r}.")
-        if (
-            self.hyper is None
-        ):  # activate features one by one if each of them has a length-scale, else search all at once
+        if self.hyper is None:
+            # Stepwise selection needs a length-scale for each feature.
             stepwise = self.kernel.lengthscales and self.kernel.switches_features
             object.__setattr__(self, "hyper", Sift() if stepwise else MAP())
         if not isinstance(self.hyper, Hyper):
@@ -140,7 +139,7 @@ class GP:
     def _fit(
         self, data: TrainingData, likelihood: Likelihood, known: Mapping[str, float] | None, ceiling: float | None
     ) -> FittedGP | DrawnGP:
-        """Fit the rows, whether they are in memory or in dask collections."""
+        """Fit rows in memory or in dask collections."""
         inference = data.choose(self.inference, likelihood, samples=self.hyper.samples)
         likelihood, scaling = data.prepare(likelihood, standardize=self.standardize)
         kernel, likelihood = self.hyper.prepare(self.kernel, likelihood)
@@ -148,14 +147,14 @@ class GP:
         with data.threads(inference):
             problem = pose(kernel.for_features(data.n_features), likelihood, rows, inference, data.names)
             problem = with_warm_start(problem, known, ceiling)
-            if isinstance(inference, Sparse):  # the problem then has the inducing points that go with the estimate
+            if isinstance(inference, Sparse):  # the new problem has the inducing points of the estimate
                 estimate, problem = sparse.search_hyperparameters(self.hyper, problem)
             else:
                 estimate = self.hyper.estimate(problem)
             inferred, kept = data.infer(problem, estimate, scaling, inference)
             drawn = () if estimate.draws is None else infer_draws(problem, estimate.draws)
         kernel, likelihood = problem.split(estimate.log_params)
-        stepped = stepped_features(rows.levels, kernel, data.names)
+        stepped = stepped_features(rows.distinct_values, kernel, data.names)
         report = FitReport.of(estimate, inferred, tuple(compress(data.names, data.constant)), stepped)
         report.warn()
         form: type[FittedGP] = FittedMulticlass if likelihood.n_latent > 1 else FittedGP
@@ -168,14 +167,14 @@ class GP:
             sparse_choice=inference if isinstance(inference, Sparse) else None,
             **kept._asdict(),
         )
-        _ = fitted.quality  # every ranking needs it, and now the factor is in memory
+        _ = fitted.quality  # cached now, because every ranking needs it and the factor is in memory
         return fitted if estimate.draws is None else DrawnGP.of(fitted, drawn, estimate.draws)
 
 
 def pose(
     kernel: Kernel, likelihood: Likelihood, rows: StandardisedData, inference: Inference, names: tuple[str, ...]
 ) -> Problem[Any]:
-    """Return the problem of maximising the evidence over the hyperparameters."""
+    """Return the problem: the evidence as a function of the hyperparameters, by the chosen inference."""
     if isinstance(inference, Sparse):
         engine: InferenceMethod = sparse.engine_for(likelihood).of(rows.source, kernel, inference)
     else:

@@ -57,14 +57,14 @@ class FittedMulticlass(FittedGP):
         return MulticlassResponse(self._latent_at(points), self.scaling, self.likelihood)
 
     def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
-        return Reference.joint(self, points)  # several functions have no joint posterior of one
+        return Reference.joint(self, points)  # `FittedGP.joint` is for one latent function
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassFunction(Reference):
-    """The latent function of one class less the average of all classes, which is all that probabilities depend on.
+    """The latent function of one class less the average of all classes: probabilities depend on this difference.
 
-    An observation of it is whether a row is of the class.
+    Its observations are the indicators of the class.
     """
 
     model: FittedMulticlass
@@ -99,10 +99,7 @@ class ClassFunction(Reference):
         return self.model.open_columns
 
     def map_draws(self, function: Callable[[Reference], T], request: DrawRequest[T]) -> DrawResult[T]:
-        def of_class(each: Reference) -> T:
-            return function(replace(self, model=each))  # type: ignore[arg-type]
-
-        return self.model.map_draws(of_class, request)
+        return self.model.map_draws(lambda drawn: function(replace(self, model=drawn)), request)  # type: ignore[arg-type]
 
     def at(self, points: Points) -> ClassResponse:
         scaling = self.model.scaling
@@ -112,16 +109,16 @@ class ClassFunction(Reference):
 
     @property
     def length(self) -> float:
-        """The length of the vector of shares that the functions of all classes have in this one."""
-        return float(np.linalg.norm(self._shares))
+        """The norm of the coefficients that the functions of all classes have in this one."""
+        return float(np.linalg.norm(self._coefficients))
 
     @cached_property
     def posterior(self) -> Posterior:
         """The posterior of the function divided by `length`, so that its prior is that of each class."""
-        return self.model.posterior.combination(self._shares / self.length)
+        return self.model.posterior.combination(self._coefficients / self.length)
 
     @property
-    def _shares(self) -> np.ndarray:
+    def _coefficients(self) -> np.ndarray:
         n_classes = self.model.n_classes
         return np.eye(n_classes)[self.number] - 1.0 / n_classes
 
@@ -139,19 +136,19 @@ class ClassResponse(OneClassResponse):
 
 
 class LatentClasses(MultivariateNormal):
-    """Latent values of the classes, compared by their differences: what all classes share changes no prediction."""
+    """Latent values of the classes, compared by contrasts: a constant added to all classes changes no prediction."""
 
     def metric_terms(self, *gradients: np.ndarray) -> dict[str, np.ndarray]:
-        return self._differences.metric_terms(*self._of_differences(*gradients))
+        return self._differences.metric_terms(*self._contrasts(*gradients))
 
     def kl_terms(self, *changes: np.ndarray) -> dict[str, np.ndarray]:
-        return self._differences.kl_terms(*self._of_differences(*changes))
+        return self._differences.kl_terms(*self._contrasts(*changes))
 
     @property
     def _differences(self) -> MultivariateNormal:
-        return MultivariateNormal(*self._of_differences(self.mean, self.cov))
+        return MultivariateNormal(*self._contrasts(self.mean, self.cov))
 
-    def _of_differences(self, mean: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _contrasts(self, mean: np.ndarray, cov: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         contrasts = helmert(self.mean.shape[1])
         first = np.einsum("kc,ic...->ik...", contrasts, mean)
         return first, np.einsum("kc,icd...,ld->ikl...", contrasts, cov, contrasts)
@@ -178,7 +175,7 @@ class MulticlassResponse(Response):
         return LatentClasses(self._latent.mean, self._latent.cov) if latent else self._probabilities
 
     def probability_slopes(self, number: int) -> np.ndarray:
-        """How fast the probability of a class grows with each latent mean, (n, C)."""
+        """Return the derivatives of the probability of a class by each latent mean, (n, C)."""
         return self._probabilities.mean_slopes(number)
 
     @cached_property
@@ -187,16 +184,16 @@ class MulticlassResponse(Response):
         return self._likelihood.predictive(mean, cov, np.ones(len(mean)))
 
     def gradients(self) -> tuple[np.ndarray, np.ndarray]:
-        """Derivatives of latent means (n, C, p) and covariances (n, C, C, p)."""
+        """Return the derivatives of latent means (n, C, p) and covariances (n, C, C, p)."""
         x_scale = self._scaling.x_scale
         return self._latent.mean_gradient / x_scale, self._latent.cov_gradient / x_scale
 
     def step(self, j: int, delta: float) -> tuple[np.ndarray, np.ndarray]:
-        """Changes of latent means (n, C) and covariances (n, C, C)."""
+        """Return the changes of latent means (n, C) and covariances (n, C, C)."""
         return self._latent.step(j, delta / self._scaling.x_scale[j])
 
     def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
-        """Latent means less the mean of all classes, (n, q, C)."""
+        """Return latent means less the mean of all classes, (n, q, C)."""
         x_center, x_scale = self._scaling.x_center[j], self._scaling.x_scale[j]
         means = self._latent.section(j, (base - x_center) / x_scale, offset / x_scale)
         return means - means.mean(axis=2, keepdims=True)

@@ -5,8 +5,8 @@ that is the predictive distribution of y_i given all others, hyperparameters and
 inference with Q = (K + D)^-1 and alpha = Q y it is normal with mean y_i - alpha_i / Q_ii and variance 1 / Q_ii
 (Rasmussen & Williams 2006, equation 5.12).
 
-`Quality` is the record, `quality_sheet` makes it. `StreamingLeaveOneOut` makes it for rows in dask collections: sums
-over all rows, with arrays for a sample of them only, because arrays of all rows would be as large as the data.
+`loo_quality` makes the record `Quality`. For rows in dask collections `StreamingLeaveOneOut` makes it by sums over all
+rows; its arrays are those of a sample, because arrays of all rows would be as large as the data.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from gpsift.reference import dask as cluster
 from gpsift.reference.affine import Affine
 from gpsift.reference.inputs import InputMoments
 
-# The model without inputs: a likelihood and the one latent value of all observations, or one for each class.
+# A model without inputs: a likelihood, and the latent value that all observations share, or one for each class.
 WithoutInputs = tuple[Likelihood, float | np.ndarray]
-# For a level that is right to eight digits wherever the search starts.
+# With these the shared latent value has eight digits from any start.
 LEVEL_TOLERANCE: Any = {"ftol": 1e-15, "gtol": 1e-9}
-# A noise of hardly any: below this share of the squared error of rows left out.
+# Noise is negligible below this share of the squared leave-one-out error.
 NEGLIGIBLE_NOISE = 0.01
 
 
@@ -54,8 +54,8 @@ class Quality(TextRepr):
         Log evidence of the model, or the highest bound of it that was seen for a sparse one, less the log likelihood
         of the one without inputs.
     n_searched : int
-        How many hyperparameters of the kernel count as estimated: with a prior, those that the data have pulled away
-        from it, and more for having been chosen among all.
+        How many hyperparameters of the kernel count as estimated. With a prior these are the ones that the data have
+        moved away from it, and more for their selection among all.
     pit : array (n,)
         P(Y_i <= y_i given all others), the middle of the jump for counts and classes; uniform if the model is
         calibrated.
@@ -71,8 +71,8 @@ class Quality(TextRepr):
     n_searched: int = 0
 
     @classmethod
-    def pooled(cls, sheets: Sequence[Quality]) -> Quality:
-        """The sheet of several models that act as one: moments and densities averaged over them."""
+    def average(cls, sheets: Sequence[Quality]) -> Quality:
+        """Average the records of several models: the moments and densities of their mixture."""
         mean = np.mean([sheet.loo_mean for sheet in sheets], axis=0)
         var = np.mean([sheet.loo_var for sheet in sheets], axis=0) + np.var([s.loo_mean for s in sheets], axis=0)
         lpd = np.logaddexp.reduce([sheet.lpd for sheet in sheets], axis=0) - np.log(len(sheets))
@@ -103,11 +103,11 @@ class Quality(TextRepr):
 
     @property
     def mean_probability(self) -> tuple[float, float]:
-        """Geometric mean of the probability, or density, of what was left out: the model's and that without inputs."""
+        """Geometric means of the leave-one-out densities: of the model, and of the model without inputs."""
         return float(np.exp(self.lpd.mean())), float(np.exp(self.lpd_empty.mean()))
 
     def coverage(self, level: float) -> float:
-        """Share of the rows inside the central predictive interval of a level; that level if calibrated."""
+        """Return the share of rows inside the central predictive interval of a level; that level if calibrated."""
         return float(np.mean(np.abs(self.pit - 0.5) <= level / 2))
 
     @property
@@ -122,10 +122,10 @@ class Quality(TextRepr):
         return self.elpd_diff > 0 and (self.n_searched == 0 or self.evidence_gain > self.n_searched)
 
     def explains_as_chosen(self, n_features: int, n_all: int) -> bool:
-        """Whether the inputs help although they were chosen by the target.
+        """Return whether the inputs help, given that they were selected by means of the target.
 
-        There are `n_all` over `n_features` ways to choose. The best of as many fits to noise may gain the logarithm of
-        their number, which is subtracted from the evidence.
+        The number of possible selections is the binomial coefficient of `n_all` and `n_features`. The best of that many
+        fits to noise may gain the logarithm of their number, which is subtracted from the evidence.
         """
         ways = float(gammaln(n_all + 1) - gammaln(n_features + 1) - gammaln(n_all - n_features + 1))
         return self.explains and (self.n_searched == 0 or self.evidence_gain > self.n_searched + ways)
@@ -139,9 +139,9 @@ class Quality(TextRepr):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SampledQuality(Quality):
-    """The sheet of more rows than are kept: numbers are those of all rows, arrays those of a sample of them."""
+    """A record of many rows: its numbers are those of all rows, its arrays those of a sample."""
 
-    rows: np.ndarray  # those that the arrays belong to
+    rows: np.ndarray  # numbers of the rows of the sample
     n_rows: int  # in all
     total_elpd: float
     total_elpd_empty: float
@@ -160,7 +160,7 @@ class SampledQuality(Quality):
         return self.total_diff_se
 
 
-def quality_sheet(
+def loo_quality(
     y: np.ndarray,
     size: np.ndarray,
     likelihood: Likelihood,
@@ -171,14 +171,14 @@ def quality_sheet(
     n_searched: int = 0,
     without_inputs: WithoutInputs | None = None,
 ) -> Quality:
-    """Compare the left-out predictions with those of no inputs: the likelihood with one latent value for all.
+    """Compare leave-one-out predictions with those without inputs: the likelihood at one latent value for all rows.
 
-    Like the model, the one without inputs keeps what was estimated from all rows, so a model that found nothing scores
-    the same. It is `model_without_inputs(y, ...)` unless these are only some of the rows. Several classes, of cavities
-    (n, C) and (n, C, C), are compared by the probabilities of all: `loo_r2` is then the Brier skill score.
+    Neither model estimates its parameters again for each row, so that a model in which no input acts scores like the
+    one without inputs. The latter is `fit_without_inputs(y, ...)` by default; give it if y are only some of the rows.
+    Several classes have cavities (n, C) and (n, C, C), and `loo_r2` is the Brier skill score.
     """
     loo = likelihood.training_predictive(cavity_mean, cavity_var, size)
-    level_likelihood, level = without_inputs or model_without_inputs(y, size, likelihood)
+    level_likelihood, level = without_inputs or fit_without_inputs(y, size, likelihood)
     f = np.full((*y.shape, *np.shape(level)), level)
     lpd_empty = level_likelihood.log_density(y, f, size)
     level_mean, _ = level_likelihood.conditional_moments(f, size)
@@ -199,17 +199,17 @@ def quality_sheet(
 
 
 class Missed(NamedTuple):
-    """Noise of a fit, and root mean squared error of rows left out, in standard deviations of the target."""
+    """The noise of a fit and its leave-one-out error, root mean squares in standard deviations of the target."""
 
     noise: float
     missed: float
 
 
 def overfit_check(quality: Quality, noise_share: float) -> Missed | None:
-    """Check a fit for too little noise: a negligible share of the target's variance, yet large left-out errors.
+    """Check a fit for too little noise: a negligible share of the target's variance, yet large leave-one-out errors.
 
-    The noise is then below `NEGLIGIBLE_NOISE` of the squared error, and the inputs explain nothing, or less than half
-    of the variance. Where so little of the function is known, noise cannot be told from it. None otherwise.
+    Return the two if the noise is below `NEGLIGIBLE_NOISE` of the squared error and the inputs explain nothing, or less
+    than half of the variance: such data cannot tell noise from the function. Return None otherwise.
     """
     error_share = 1.0 - quality.loo_r2
     if noise_share >= NEGLIGIBLE_NOISE * error_share or (quality.explains and error_share <= 0.5):
@@ -217,23 +217,23 @@ def overfit_check(quality: Quality, noise_share: float) -> Missed | None:
     return Missed(float(np.sqrt(noise_share)), float(np.sqrt(error_share)))
 
 
-def model_without_inputs(y: np.ndarray, size: np.ndarray, likelihood: Likelihood) -> WithoutInputs:
-    """The likelihood's parameters and the one latent value that fit all observations best."""
+def fit_without_inputs(y: np.ndarray, size: np.ndarray, likelihood: Likelihood) -> WithoutInputs:
+    """Return the parameters of the likelihood and the single latent value that fit all observations best."""
     known = likelihood.fit_without_inputs(y, size)
     if known is not None:
         return known
     rows = Rows(y[:, None], y, None, size)
-    return best_level(likelihood, likelihood.first_latent_value(y, size), lambda sums: sums(rows))
+    return maximise_without_inputs(likelihood, likelihood.first_latent_value(y, size), lambda sums: sums(rows))
 
 
-def best_level(
-    likelihood: Likelihood, start: float, map_reduce: Callable[[Callable[[Rows], LevelSums]], LevelSums]
+def maximise_without_inputs(
+    likelihood: Likelihood, start: float, map_reduce: Callable[[Callable[[Rows], SharedValueSums]], SharedValueSums]
 ) -> WithoutInputs:
-    """Find the best model without inputs from the sums of all rows, wherever they are."""
+    """Maximise the likelihood of one latent value for all rows, and of its parameters; `map_reduce` sums over rows."""
 
     def negative(theta: np.ndarray) -> tuple[float, np.ndarray]:
         model = likelihood.with_log_params(theta[1:]), float(theta[0])
-        found = map_reduce(partial(level_sums, *model))
+        found = map_reduce(partial(shared_value_sums, *model))
         return -found.log_density / found.n, -found.gradient / found.n
 
     bounds = [(None, None), *((-10.0, 15.0) for _ in likelihood.params)]
@@ -243,48 +243,48 @@ def best_level(
 
 
 @dataclass(frozen=True, eq=False)
-class LevelSums(Totals):
-    """Log density of some observations that share a latent value, and its gradient by that and by log parameters."""
+class SharedValueSums(Totals):
+    """Log density of rows that share a latent value, and its gradient by this value and by the log parameters."""
 
     n: int
     log_density: float
     gradient: np.ndarray
 
 
-def level_sums(likelihood: Likelihood, level: float, rows: Rows) -> LevelSums:
+def shared_value_sums(likelihood: Likelihood, level: float, rows: Rows) -> SharedValueSums:
     """Return the log density of rows that share a latent value, with its gradient."""
     y, size = rows.targets_and_sizes()
     f = np.full(y.shape, level)
     slopes = [likelihood.derivatives(y, f, size).first]
     slopes += [each.log_density for each in likelihood.log_param_derivatives(y, f, size)]
     gradient = np.array([slope.sum() for slope in slopes])
-    return LevelSums(y.size, float(likelihood.log_density(y, f, size).sum()), gradient)
+    return SharedValueSums(y.size, float(likelihood.log_density(y, f, size).sum()), gradient)
 
 
-# Rows, drawn with the seed of `Sparse`, of which left-out predictions are kept.
+# Rows whose leave-one-out predictions are kept, drawn with the seed of `Sparse`.
 KEPT_ROWS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
 class StreamingLeaveOneOut:
-    """The last pass of a fit: what leaving each row out makes of its prediction, and the moments of the inputs."""
+    """The last pass over the rows of a fit: leave-one-out predictions, and the moments of the inputs."""
 
-    # Latent mean and variance at rows, each given all others; it and the likelihood are in the units of the model.
+    # Latent mean and variance at rows, each given all others; this and the likelihood are in the units of the model.
     latent: Callable[[Rows], tuple[np.ndarray, np.ndarray]]
     likelihood: Likelihood
     scaling: Affine
-    mean: np.ndarray  # of each feature, in the user's units, as all that follows
+    mean: np.ndarray  # of each feature, in the user's units, as all fields below
     sd: np.ndarray  # 0 for a constant feature
     without_inputs: WithoutInputs
 
     def sheet(
         self, source: cluster.ClusterRows, seed: int, log_evidence: float, n_searched: int
     ) -> tuple[SampledQuality, InputMoments]:
-        """The leave-one-out sheet in the user's units, and the moments."""
+        """Return the leave-one-out record in the user's units, and the moments of the inputs."""
         n = source.n
         found = source.map_reduce(self.sums)
         kept = np.sort(np.random.default_rng(seed).choice(n, size=min(KEPT_ROWS, n), replace=False))
-        arrays = self.left_out(source.take(kept))
+        arrays = self.quality_of_rows(source.take(kept))
         evidence = log_evidence - n * np.log(self.scaling.y_scale)
         sheet = SampledQuality(
             loo_mean=arrays.loo_mean,
@@ -303,12 +303,12 @@ class StreamingLeaveOneOut:
         )
         return sheet, found.cloud.moments(self.mean, self.sd)
 
-    def left_out(self, rows: Rows) -> Quality:
-        """The sheet of some rows."""
+    def quality_of_rows(self, rows: Rows) -> Quality:
+        """Return the leave-one-out record of some rows."""
         scaling, noise = self.scaling, rows.noise_var
         mean, var = self.latent(rows)
         likelihood = self.likelihood if noise is None else self.likelihood.with_noise_var(noise)
-        return quality_sheet(
+        return loo_quality(
             *self.observed(rows),
             likelihood.in_units(scaling.y_scale),
             scaling.y_center + scaling.y_scale * mean,
@@ -317,13 +317,13 @@ class StreamingLeaveOneOut:
         )
 
     def observed(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        """Targets in the user's units, and sizes."""
+        """Return targets in the user's units, and sizes."""
         y, size = rows.targets_and_sizes()
         return self.scaling.y_center + self.scaling.y_scale * y, size
 
     def sums(self, rows: Rows) -> LeaveOneOutSums:
         """Return the sums of a chunk."""
-        found, scaling = self.left_out(rows), self.scaling
+        found, scaling = self.quality_of_rows(rows), self.scaling
         (y, size), (likelihood, level) = self.observed(rows), self.without_inputs
         level_mean, _ = likelihood.conditional_moments(np.full(y.shape, level), size)
         # In the units of the model a constant feature is 0 and has no spread; the others keep their correlations.
@@ -340,7 +340,7 @@ class StreamingLeaveOneOut:
 
 @dataclass(frozen=True, eq=False)
 class LeaveOneOutSums(Totals):
-    """Sums over rows of left-out errors and densities, and moments of the inputs."""
+    """Sums over rows of leave-one-out errors and densities, and moments of the inputs."""
 
     squared_error: float
     squared_error_empty: float
@@ -353,8 +353,8 @@ class LeaveOneOutSums(Totals):
 def without_inputs(
     source: cluster.ClusterRows, likelihood: Likelihood, mean: float, sd: float, seed: int
 ) -> WithoutInputs:
-    """Return the model without inputs for targets with these moments; it is searched over all rows where needed."""
+    """Return the model without inputs for targets with these moments, by a search over all rows if necessary."""
     if likelihood.has_closed_form:
         return likelihood.with_noise_var(sd**2), mean
     level = likelihood.first_latent_value(*source.sample(KEPT_ROWS, seed).targets_and_sizes())
-    return best_level(likelihood, level, source.map_reduce)
+    return maximise_without_inputs(likelihood, level, source.map_reduce)

@@ -1,9 +1,9 @@
-"""Inference again for a fitted model: on other rows, or with hyperparameters drawn around those that were found.
+"""Repeated inference for a fitted model: on other rows, or with hyperparameters drawn around its own.
 
 `map_draws` makes the models that intervals of scores need. Their hyperparameters are drawn from a Laplace approximation
-around the mode of the evidence that the fit ended with, and weighted by Pareto-smoothed importance sampling. For a
-sparse model that evidence is the bound, or Vecchia's evidence, of some rows, and each posterior is the model's own kind
-of all rows. The inducing points stay, or the nearest rows of each block for the evidence.
+around the mode of the evidence, and weighted by Pareto-smoothed importance sampling. A sparse model takes the bound of
+some rows, or their Vecchia evidence, and its posteriors are sparse ones of all rows. The inducing points stay the same,
+or the nearest rows of each block.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from gpsift.reference.base import DrawRequest, DrawResult, MissingCapability, Re
 from gpsift.reference.inputs import Inputs
 
 FittedModel = Any  # a `FittedGP`, whose file imports this one
-# Draws of intervals of sparse models, at most: each has a posterior of all rows, and scores at all points.
+# Draws for intervals of a sparse model, at most: each infers a posterior of all rows and scores all points.
 SPARSE_DRAWS = 32
 
 
 def condition_on(model: FittedModel, X: np.ndarray, y: np.ndarray, size: np.ndarray) -> FittedModel:
-    """Return the model with the same hyperparameters and units, given other rows in place of its own.
+    """Return the model with the same hyperparameters and units, conditioned on other rows.
 
     Inference is dense. Where the noise of each row was given, the other rows have its mean.
     """
@@ -57,7 +57,7 @@ def condition_on(model: FittedModel, X: np.ndarray, y: np.ndarray, size: np.ndar
 def map_draws(model: FittedModel, function: Callable[[Reference], T], request: DrawRequest[T]) -> DrawResult[T]:
     """Call `function` with models of the open columns whose hyperparameters are drawn, see `Reference.map_draws`.
 
-    Draws whose covariance matrix has no Cholesky factor are passed over.
+    Draws whose covariance matrix has no Cholesky factor are skipped.
     """
     from gpsift._utils.pareto import pareto_shape
     from gpsift.gp.hyperparameters.laplace_approximation import LaplaceApproximation
@@ -119,7 +119,7 @@ def open_problem(model: FittedModel) -> tuple[FittedModel, Problem[Any]]:
 
 
 def dense_problem(model: FittedModel) -> Problem[Any]:
-    """Return the problem that the hyperparameters of a model with dense inference solve."""
+    """Return the problem whose evidence the hyperparameters of a dense model maximise."""
     X, y = model.posterior.Z, model.scaling.target(model.y_train)
     engine = dense_engine(model.inference, model.likelihood, _dense_rows(model.likelihood, X, y, model.size_train))
     return Problem(model.kernel, model.likelihood, to_numpy(X), y, engine, model.inputs.names)

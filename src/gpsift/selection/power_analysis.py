@@ -15,7 +15,7 @@ from gpsift._utils.parallel import Task, Work, fingerprint
 from gpsift._utils.text import NOT_USED, join_names, percent, percent_as_given, summary_html
 from gpsift._utils.validation import feature_index
 from gpsift._utils.warnings import collect_warnings
-from gpsift.gp import GP, DrawnGP, FittedGP, one_of
+from gpsift.gp import GP, DrawnGP, FittedGP, first_member
 from gpsift.gp.hyperparameters.score_tests import normal_scores
 from gpsift.io.files import load
 from gpsift.io.serializable import Serializable
@@ -398,7 +398,7 @@ def read_model(model: Any) -> FittedGP | DrawnGP:
             f"`power` needs a fitted GP, or the file of a saved one, got {type(found).__name__}. Fit one: "
             "GP().fit(X, y)."
         )
-    one = one_of(found)
+    one = first_member(found)
     if one.inputs.X is None and one.likelihood.size_name is not None:
         raise ValueError(
             f"The rows of the model, with their {one.likelihood.size_name}, are elsewhere. Fit some of them in memory."

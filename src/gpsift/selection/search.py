@@ -15,7 +15,7 @@ import numpy as np
 
 from gpsift._utils.parallel import Runner, Task, Work, fingerprint
 from gpsift._utils.warnings import warn
-from gpsift.gp import GP, DrawnGP, FittedGP, one_of
+from gpsift.gp import GP, DrawnGP, FittedGP, first_member
 from gpsift.likelihoods import read_likelihood
 from gpsift.reference.base import N_CLOSE
 from gpsift.reference.inputs import same_rows
@@ -146,7 +146,7 @@ def _check_fitted(given: Any, data: Data) -> None:
             f"`reference` must be a GP, or what its `fit(X, y)` returns, got {type(given).__name__}: submodels of "
             "other models cannot be fitted."
         )
-    one = one_of(given)
+    one = first_member(given)
     is_same = same_rows(one.inputs.X, data.X) and np.array_equal(one.y_train, data.y)
     if given.inputs.names != data.names or not is_same:
         raise ValueError(

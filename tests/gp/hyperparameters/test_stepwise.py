@@ -315,7 +315,7 @@ def test_what_few_rows_do_not_see_is_found_from_the_other_end(monkeypatch, seed)
     step = next(step for step in report.steps if len(step.features) == 3)
     assert step.gain > 50.0
     assert step.toll == pytest.approx(selection_penalty(3, 6))
-    monkeypatch.setattr(gs.Sift, "_better_of_backward", lambda self, search, path: path)
+    monkeypatch.setattr(gs.Sift, "_try_backward_selection", lambda self, search, path: path)
     assert gs.GP(hyper=gs.Sift()).fit(X, y).report.sift.active == ()
 
 

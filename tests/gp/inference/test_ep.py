@@ -285,8 +285,8 @@ def strong_signal(signal_var):
 @pytest.mark.parametrize(
     ("signal_var", "name", "without"),
     [
-        (1e4, "extrapolate", lambda trail, _, share: trail[-1].sites.toward(trail[-1].moved, share)),
-        (1.0, "EPResult.follow", lambda _, moved: moved),
+        (1e4, "extrapolate", lambda trail, _, share: trail[-1].sites.interpolate(trail[-1].moved, share)),
+        (1.0, "EPResult.match_after_means", lambda _, moved: moved),
     ],
     ids=["extrapolated", "followed by the means"],
 )

@@ -53,17 +53,17 @@ def test_spread_gives_the_slope_of_the_determinant(rng):
         assert_allclose(slope[point, c], (up - down) / (2 * h), rtol=1e-5, atol=1e-8)
 
 
-@pytest.mark.parametrize("left_out", [1e-2, 1e-4, 1e-6])
-def test_evidence_errs_by_a_quarter_of_what_is_left_out_at_most(rng, left_out):
+@pytest.mark.parametrize("residual", [1e-2, 1e-4, 1e-6])
+def test_evidence_errs_by_a_quarter_of_what_is_left_out_at_most(rng, residual):
     _, K, pi = case(rng, 3)
     Y = np.eye(3)[pi.argmax(axis=1)]
-    whole, low = softmax_laplace(K, Y), softmax_laplace(K, Y, left_out=left_out)
+    whole, low = softmax_laplace(K, Y), softmax_laplace(K, Y, residual=residual)
     assert isinstance(low.curvature, LowRankCurvature)
-    assert_allclose(low.mode, whole.mode, atol=10 * left_out)
+    assert_allclose(low.mode, whole.mode, atol=10 * residual)
     assert (
-        0.0 < low.log_evidence - whole.log_evidence < 0.25 * left_out * N
+        0.0 < low.log_evidence - whole.log_evidence < 0.25 * residual * N
     )  # what is left out is a smaller determinant
-    assert_allclose(softmax_gradient(low), softmax_gradient(whole), atol=left_out)
+    assert_allclose(softmax_gradient(low), softmax_gradient(whole), atol=residual)
 
 
 @pytest.mark.parametrize("few_columns", [0, 10_000])  # steps by products, and by factors
@@ -73,7 +73,7 @@ def test_both_kinds_of_steps_lead_to_one_mode(rng, monkeypatch, few_columns):
     expected = softmax_laplace(K, Y)
     monkeypatch.setattr(softmax_module, "FEW_COLUMNS", few_columns)
     for start in (None, softmax_laplace(1.3 * K, Y).mode):
-        found = softmax_laplace(K, Y, start=start, left_out=1e-9)
+        found = softmax_laplace(K, Y, start=start, residual=1e-9)
         assert found.converged
         assert_allclose(found.mode, expected.mode, atol=1e-7)
 
@@ -81,7 +81,7 @@ def test_both_kinds_of_steps_lead_to_one_mode(rng, monkeypatch, few_columns):
 def test_a_matrix_of_high_rank_keeps_the_other_form(rng):
     _, K, pi = case(rng, 3, kernel=SquaredExponential(np.array([0.1, 0.1]), 3.0) + Constant(1.0))
     assert low_rank_factor(K, 3, 1e-6) is None
-    assert not isinstance(softmax_laplace(K, np.eye(3)[pi.argmax(axis=1)], left_out=1e-6).curvature, LowRankCurvature)
+    assert not isinstance(softmax_laplace(K, np.eye(3)[pi.argmax(axis=1)], residual=1e-6).curvature, LowRankCurvature)
 
 
 def test_posterior_leaves_nothing_out(rng):

@@ -13,7 +13,7 @@ from scipy.stats import multivariate_normal
 from gpsift._utils.arrays import to_numpy
 from gpsift._utils.rows import CHUNK_BYTES, LocalRows, Rows
 from gpsift.gp.inference.exact import exact_evidence
-from gpsift.gp.sparse.bound import Passes, bound_model, left_out
+from gpsift.gp.sparse.bound import Passes, bound_model, loo_moments
 from gpsift.gp.sparse.bound import bound_evidence as evidence_of
 from gpsift.gp.sparse.inducing import JITTER, inducing_rows
 from gpsift.kernels import Constant, Linear, SquaredExponential
@@ -50,7 +50,7 @@ def passes(kernel=KERNEL, points=Z, noise_var=NOISE, rows=slice(None), **options
 
 def cavities(found):
     """Latent mean and variance at each row given all others."""
-    return found.source.map_concat(partial(left_out, found.model, found.q))
+    return found.source.map_concat(partial(loo_moments, found.model, found.q))
 
 
 def dense_parts(kernel, points):

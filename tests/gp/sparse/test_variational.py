@@ -267,7 +267,7 @@ def test_bound_grows_with_nested_points(likelihood, y, size):
 @each_case
 def test_cavities_are_the_posterior_without_the_row_s_site(likelihood, y, size):
     model, source, q = optimum(likelihood, y, size)
-    mean, var = source.map_concat(partial(variational.left_out, model, q))
+    mean, var = source.map_concat(partial(variational.loo_moments, model, q))
     for i in (0, 17, 42):
         latent = model.inducing.posterior(q.mean, q.precision).at(X[i : i + 1])
         expected = likelihood.expected(y[i : i + 1], latent.mean, latent.var, size[i : i + 1])

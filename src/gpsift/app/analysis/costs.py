@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpsift.gp import DrawnGP, FittedGP, one_of
+from gpsift.gp import DrawnGP, FittedGP, first_member
 from gpsift.reference.ensemble import members_of
 
 # A search fits a model for each size.
@@ -51,7 +51,7 @@ def intervals_are_slow(model: FittedGP | DrawnGP) -> bool:
 
 def effects_are_slow(model: FittedGP | DrawnGP) -> bool:
     """Return whether curves, interactions, shares and attributions may take more than 15 seconds."""
-    first = one_of(model)
+    first = first_member(model)
     n_columns = len(model.used) * len(members_of(model))
     if first.report.n_blocks:
         return n_columns > MOST_PREDICTED_COLUMNS
@@ -63,5 +63,5 @@ def effects_are_slow(model: FittedGP | DrawnGP) -> bool:
 
 def testing_is_slow(model: FittedGP | DrawnGP, n_columns: int) -> bool:
     """Return whether the test may take more than 15 seconds."""
-    first = one_of(model)
+    first = first_member(model)
     return first.n_rows > MOST_ROWS_OF_A_TEST.get(first.inference, 0) or first.n_rows * n_columns > MOST_CELLS_OF_A_TEST

@@ -24,7 +24,7 @@ from gpsift.decomposition.effects import effects
 from gpsift.decomposition.interactions import interactions
 from gpsift.decomposition.shapley import explain
 from gpsift.decomposition.sobol import variance_shares
-from gpsift.gp import GP, one_of
+from gpsift.gp import GP, first_member
 from gpsift.reference.base import MissingCapability
 from gpsift.selection.conditional_test.conditionals import quick_hyper
 from gpsift.selection.conditional_test.discover import discover
@@ -100,8 +100,8 @@ def add_test(analysis: Analysis, wanted: bool | None = None, work: Work = Work()
         return analysis
     if wanted is None and testing_is_slow(analysis.model, analysis.X.shape[1]):
         return _note_omission(analysis, FindingKind.TEST_LEFT_OUT, analysis.n_columns)
-    model = GP(likelihood=one_of(analysis.model).likelihood.for_new_rows, hyper=quick_hyper(*analysis.X.shape))
+    model = GP(likelihood=first_member(analysis.model).likelihood.for_new_rows, hyper=quick_hyper(*analysis.X.shape))
     features, work = Features(analysis.groups, analysis.categories), set_checkpoint(work, "test.sqlite")
-    with collect_warnings():  # fits to parts of the rows warn, but users do not see these fits
+    with collect_warnings():  # fits to parts of the rows warn, but they are not shown
         found = discover(analysis.X, analysis.y, model, features=features, seed=analysis.seed, work=work)
     return replace(analysis, tested=found)

@@ -1,13 +1,13 @@
-"""Searching and sampling hyperparameters: a `Problem` comes in, an `Estimate` goes out.
+"""Search and sampling of hyperparameters, from a `Problem` to an `Estimate`.
 
 Read `problem.py` first, which states the objective, then `choices.py` with `ML2`, `MAP` and `Fixed`. Kernels and
 likelihoods declare the hyperparameters themselves (`gpsift._utils.parameter`).
 
 - `optimize.py`: L-BFGS from several starts. `subsampling.py`: the same search from few rows to all. `restarts.py`:
-  length-scales that have lost their gradient are tried again, and warm starts.
-- `stepwise.py`: stepwise selection of features, `Sift`. `score_tests.py`: which features would raise the evidence.
+  new values for length-scales that have lost their gradient, and warm starts.
+- `stepwise.py`: stepwise selection of features, `Sift`. `score_tests.py`: statistics of features outside the model.
 - `nuts.py`: the sampler `NUTS`. `warp_u.py`: posteriors with several modes. `laplace_approximation.py`: draws without a
-  sampler. `coordinates.py`: the coordinates of all of them. `priors.py`: priors of hyperparameters.
+  sampler. `coordinates.py`: coordinates of searches and samplers. `priors.py`: priors of hyperparameters.
 
 `gpsift.gp.sparse` searches the hyperparameters of sparse models.
 """

@@ -1,4 +1,4 @@
-"""How hyperparameters are found: by maximum likelihood, by maximum a posteriori, or given."""
+"""Choices of hyperparameters: maximum likelihood, maximum a posteriori, or given values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpsift._utils.priors import OnLogScale, Prior
 from gpsift.gp.hyperparameters.optimize import Estimate, maximise
 from gpsift.gp.hyperparameters.priors import Density, LogPrior, PriorTerm, sum_of_log_priors
 from gpsift.gp.hyperparameters.problem import Problem
-from gpsift.gp.hyperparameters.subsampling import SubsampledSearch, begins_on_few
+from gpsift.gp.hyperparameters.subsampling import SubsampledSearch, uses_subsampling
 from gpsift.kernels import Kernel
 from gpsift.kernels.linear import CONSTANT_VAR, LINEAR_VAR
 from gpsift.kernels.profiles import SHAPE
@@ -25,9 +25,10 @@ from gpsift.likelihoods.gaussian import NOISE_VAR
 from gpsift.likelihoods.log_link import CONCENTRATION, GAMMA_SHAPE
 from gpsift.likelihoods.student_t import DF
 
-# Of each start of a search, unless the user says otherwise.
+# Default of the iterations of each start, at most.
 MAX_ITERATIONS = 1000
-# The data pull a length-scale away from its prior where that resists by more than this many nats for a factor of e.
+# The data have moved a length-scale away from its prior if the slope of the log prior is more than this, in nats for a
+# factor of e.
 PULLED = 1.0
 # Names of the hyperparameters that may have a value for each feature.
 PER_FEATURE = tuple(parameter.name for parameter in (LENGTHSCALE, LINEAR_VAR))
@@ -44,8 +45,8 @@ def check_whole_numbers(choice: Any, **least: int) -> None:
 class Hyper(ABC):
     """A way to find hyperparameters."""
 
-    searches: ClassVar[bool] = False  # whether it maximises an objective, from as many starts as it has
-    switches: ClassVar[bool] = False  # whether it leaves features switched off
+    searches: ClassVar[bool] = False  # whether it maximises an objective
+    switches: ClassVar[bool] = False  # whether features may be inactive in the end
 
     @property
     def samples(self) -> bool:
@@ -53,32 +54,32 @@ class Hyper(ABC):
         return False
 
     def with_one_start(self) -> Hyper:
-        """The choice for a search that goes on from a known place, if it searches."""
+        """Return the choice with a search from a single, known start."""
         return self
 
     def for_chosen_features(self) -> Hyper:
-        """The choice for a submodel, whose features are chosen already."""
+        """Return the choice for a submodel, whose features are chosen already."""
         return self
 
     def with_groups(self, groups: Mapping[str, Sequence[str | int]]) -> Hyper:
-        """Return the choice with groups of features that belong together, unless it has some or takes none."""
+        """Return the choice with these groups of features, unless it has groups or does not use them."""
         return self
 
     def prepare(self, kernel: Kernel, likelihood: Likelihood) -> tuple[Kernel, Likelihood]:
-        """Kernel and likelihood with what is known beforehand."""
+        """Return kernel and likelihood with the hyperparameters that are given."""
         return kernel, likelihood
 
     @abstractmethod
     def estimate(self, problem: Problem) -> Estimate:
-        """The hyperparameters of the problem's model."""
+        """Find the hyperparameters of the problem's model."""
 
 
 class MultiStart(Hyper):
     """A search from several starts; subclasses are dataclasses with these fields."""
 
     searches: ClassVar[bool] = True
-    # Whether many rows are searched by way of few. Without a prior these fit their noise with what they do not see.
-    by_way_of_few_rows: ClassVar[bool] = False
+    # Whether the search begins on a sample of many rows. Without a prior the sample would be overfitted.
+    subsamples_rows: ClassVar[bool] = False
     starts: int
     seed: int
     max_iterations: int
@@ -92,7 +93,7 @@ class MultiStart(Hyper):
     def search(self, problem: Problem, log_prior: LogPrior, ceiling: float = np.inf) -> Estimate:
         """Return the best estimate over all starts."""
         options = {"n_starts": self.starts, "seed": self.seed, "max_iterations": self.max_iterations}
-        if self.by_way_of_few_rows and begins_on_few(problem) and problem.curvature is None:
+        if self.subsamples_rows and uses_subsampling(problem) and problem.curvature is None:
             return SubsampledSearch(problem, log_prior, **options).run()
         return maximise(problem, log_prior, **options, ceiling=ceiling)
 
@@ -128,27 +129,27 @@ class MAP(MultiStart):
     inputs and target, whether or not the model itself is fitted in them. The defaults:
 
     - Magnitudes of signal, noise, level and slopes: half-t with 4 degrees of freedom and scale 1. The target has
-      standard deviation 1, so none of them should be much larger, and the heavy tail lets the data disagree. That of
-      the noise is by the density of the logarithm, which vanishes with the noise: a model without noise has to be
-      earned.
-    - Length-scales: inverse gamma with shape 1 and scale 10, by the density of the logarithm. Its mode is 10 standard
-      deviations, almost linear, so that a feature has to earn a bend; its left tail is sharp, which excludes the tiny
-      length-scales that fit noise; its right tail is long, so that features that do nothing can go far away. By the
-      density of the length-scale itself, ``lengthscale=InverseGamma(1, 10)``, the tail costs twice as much for each
-      of them: with 150 features and more, so much that the signal is given up. A prior with its mode below 1, such
-      as InverseGamma(5, 5), instead holds every uninformative feature near that mode, and ARD then ranks them first.
+      standard deviation 1, so none of them should be much larger, and the heavy tail allows exceptions. The prior
+      of the noise is a density of its logarithm, which vanishes with the noise: only strong evidence leads to a model
+      without noise.
+    - Length-scales: inverse gamma with shape 1 and scale 10, as a density of the logarithm. Its mode is 10 standard
+      deviations, where effects are almost linear, so that nonlinear effects need evidence. Its left tail is sharp,
+      which excludes the tiny length-scales that fit noise. Its right tail is long, for features without effects. As a
+      density of the length-scale itself, ``lengthscale=InverseGamma(1, 10)``, its tail has twice the penalty for each
+      of these: from 150 features on the signal variance vanishes. A prior with its mode below 1, such as
+      InverseGamma(5, 5), keeps every uninformative feature near that mode, and ARD then ranks them first.
 
     Parameters
     ----------
     lengthscale, signal, noise, constant, linear, shape : Prior
     df, concentration, gamma_shape : Prior
-        Of the parameters of the Student-t, negative binomial and gamma likelihoods: weak, and away from the limits
-        where the likelihood says nothing.
+        Priors of the parameters of the Student-t, negative binomial and gamma likelihoods: weak, and small near the
+        limits at which the likelihood is constant.
     starts, seed, max_iterations
         As in `ML2`.
     """
 
-    by_way_of_few_rows: ClassVar[bool] = True
+    subsamples_rows: ClassVar[bool] = True
 
     lengthscale: Prior = LENGTHSCALE.prior
     signal: Prior = SIGNAL_VAR.prior
@@ -170,7 +171,7 @@ class MAP(MultiStart):
                 raise TypeError(f"`{name}` must be a prior such as HalfT(4, 1), got {getattr(self, name)!r}.")
 
     def log_prior(self, parameters: Sequence[Parameter] | np.ndarray) -> Density:
-        """Log prior density of parameters with these declarations, as a function of their logarithms.
+        """Return the log prior density of these parameters as a function of their logarithms.
 
         It is summed in the order of the arguments, so that the order of the terms of a kernel does not matter.
         """
@@ -179,7 +180,7 @@ class MAP(MultiStart):
         return sum_of_log_priors([PriorTerm(where, self.prior_of(p), p.prior_power) for p, where in found])
 
     def log_prior_of_logarithms(self, parameters: Sequence[Parameter] | np.ndarray) -> Density:
-        """Log prior density of the logarithms: it does not depend on the scale that a prior is a density on.
+        """Return the log prior density of the logarithms, whatever scale a prior is a density on.
 
         Parameters of equal priors are evaluated together, unless a prior is of several values together.
         """
@@ -195,7 +196,7 @@ class MAP(MultiStart):
         return sum_of_log_priors(terms)
 
     def prior_of(self, parameter: Parameter) -> Prior:
-        """The prior of a parameter: the argument that replaces it, or the one that it declares."""
+        """Return the prior of a parameter: the argument that replaces it, or the one that it declares."""
         return getattr(self, parameter.prior_argument) if parameter.prior_argument else parameter.prior
 
     def estimate(self, problem: Problem) -> Estimate:
@@ -203,10 +204,10 @@ class MAP(MultiStart):
         return replace(found, n_charged=self._n_charged(problem, found.log_params))
 
     def _n_charged(self, problem: Problem, log_params: np.ndarray) -> int:
-        """How many hyperparameters of the kernel a penalty of the evidence counts.
+        """Count the hyperparameters of the kernel that a penalty of the evidence counts.
 
-        Length-scales that the prior holds count nothing, and those that the data have pulled away from it log p + 1
-        each, if that is less than one for each length-scale. Infinite ones were not searched.
+        Length-scales count log p + 1 for each that the data have moved away from its prior, in all at most their
+        number. Infinite ones were not searched.
         """
         searched = np.isfinite(log_params)
         _, slopes = self.log_prior(problem.parameters[searched])((log_params - problem.log_units)[searched])
@@ -221,7 +222,7 @@ class MAP(MultiStart):
 class Fixed(Hyper):
     """Given hyperparameters, in the units of the model: standardised, or the user's with ``GP(standardize=False)``.
 
-    What is left None keeps the kernel's own value; `noise_var` is needed unless the noise of each point is known.
+    Arguments that are None keep the value of the kernel; `noise_var` is needed unless the noise of each point is known.
 
     Parameters
     ----------

@@ -5,14 +5,14 @@ Jacobian and the gradient pulled back, so that a density of x becomes one of u (
 
 .. math:: \log p(u) = \log p(x(u)) + \log |dx / du| .
 
-The logarithms of hyperparameters have long tails: that of a length-scale whose feature does nothing follows its prior
-to infinity, and that of a variance that is not needed follows it to zero.
+The logarithms of hyperparameters have long tails: that of a length-scale whose feature has no effect follows its
+prior to infinity, and that of a superfluous variance follows its prior to zero.
 
-- `Axes` is an affine map, for searches: units of typical steps, or axes along which a known curvature is the same.
+- `Axes` is an affine map, for searches: units of typical steps, or axes along which a known curvature is 1.
 - `PriorQuantiles` has a standard normal prior, x(u) being the quantile function of the prior of log parameters. Both
-  tails are short. That the function comes from a table is a choice and no approximation: any increasing one is right.
+  tails are short. The function is interpolated in a table, without error in the density: any increasing map is valid.
 - `CubeRoots` has :math:`u = l^{-1/3}` for length-scales: under an exponential prior of 1 / l, which an inverse gamma
-  prior of shape 1 is, that is nearly normal, and a length-scale of infinity is an ordinary point, u = 0.
+  prior of shape 1 is, u is nearly normal, and an infinite length-scale has the finite coordinate u = 0.
 
 Around a mode with the curvature :math:`H = V \mathrm{diag}(h) V^T` a density is nearly isotropic in the coordinates
 :math:`u = u_0 + V \mathrm{diag}(h)^{-1/2} w`, which `Whitened` composes with prior quantiles.
@@ -38,26 +38,26 @@ from gpsift.gp.hyperparameters.priors import Density, LogPrior
 Gradient = Callable[[np.ndarray], np.ndarray]
 ToParams = Callable[[np.ndarray], np.ndarray]  # a draw of coordinates -> log parameters
 
-# A step of differences of the objective of a search, in logarithms.
+# Step of finite differences in searches, in logarithms.
 DIFFERENCE = 1e-3
-# Curvatures of a search count as at least this, in nats for a factor of e: where it is flat, steps stay sensible.
+# The least curvature of a search, in nats for a factor of e; it limits steps where the objective is flat.
 LEAST_CURVATURE = 0.1
-# Nats that a search may leave, by the curvature: half the squared length of the gradient in its coordinates.
+# Expected gain that ends a search, in nats: half the squared norm of the gradient in coordinates of unit curvature.
 LEFT = 1e-4
 # Where no curvature is known, the largest slope that ends a search.
 LEAST_SLOPE = 1e-5
-# Logarithms between which a prior is evaluated, and where it is left out: this many nats below its maximum.
+# Range of logarithms in which a prior is evaluated, and its truncation, in nats below its maximum.
 FARTHEST = 300
 DEPTH = 16.0
-# Points at which the density of a prior is evaluated, and quantiles at which its coordinate is.
+# Points at which the density of a prior is evaluated, and standard normal quantiles of the table.
 N_POINTS = 600
 KNOTS = np.linspace(-4.0, 4.0, 33)
-# Steps of differences around a mode under prior quantiles, in logarithms, and at most in u.
+# Step of finite differences around a mode, in logarithms, and its largest size in prior quantiles.
 STEP = 0.1
 LARGEST_STEP = 0.3
-# A curvature in prior quantiles counts as at least this: the prior alone has 1.
+# The least curvature in prior quantiles, in which that of the prior alone is 1.
 LEAST_PRIOR_CURVATURE = 0.3
-# The power of a length-scale that is its coordinate, and the smallest size of it.
+# The coordinate of a length-scale is this power of it, of at least this absolute value.
 ROOT = -1.0 / 3.0
 SMALLEST_ROOT = 1e-4
 
@@ -79,7 +79,7 @@ class Coordinates(ABC):
 
     @abstractmethod
     def of(self, log_params: np.ndarray) -> np.ndarray:
-        """The coordinates of log parameters."""
+        """Return the coordinates of log parameters."""
 
     def density(self, of_params: Density) -> Density:
         """Return the density of coordinates, up to a constant, of a density of log parameters."""
@@ -91,10 +91,10 @@ class Coordinates(ABC):
 
         return density
 
-    # What a sampler needs besides.
+    # Methods for samplers only.
 
     def start(self, starts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """The coordinates of one of some log parameters, at random."""
+        """Return the coordinates of one of several log parameters, drawn at random."""
         return self.of(rng.choice(starts))
 
     def to_params(self, _of_params: Density, _rng: np.random.Generator) -> ToParams:
@@ -119,8 +119,8 @@ class Axes(Coordinates):
     def newton(cls, center: np.ndarray, curvature: np.ndarray, gradient: np.ndarray) -> Axes:
         """Return coordinates in which the first step of a search is that of Newton's method.
 
-        With curvature L L^T the axes L^{-T} make it the same in all directions. L-BFGS begins with a step of length 1,
-        so that they are lengthened by the length of the gradient along them.
+        With curvature L L^T it is 1 along the axes L^{-T}. L-BFGS begins with a step of length 1, so that the axes are
+        multiplied by the norm of the gradient in these coordinates.
         """
         L = np.linalg.cholesky(curvature)
         axes = solve_triangular(L, np.eye(len(L)), lower=True).T
@@ -135,7 +135,7 @@ class Axes(Coordinates):
         return np.linalg.solve(self.axes, log_params - self.center)
 
     def curvature(self, inverse: np.ndarray) -> np.ndarray:
-        """The curvature by parameters, from the inverse of that by coordinates."""
+        """Return the curvature by parameters, given the inverse of that by coordinates."""
         return at_least(np.linalg.inv(self.axes @ inverse @ self.axes.T), LEAST_CURVATURE)
 
 
@@ -155,11 +155,8 @@ class PriorQuantiles(Coordinates):
 
     @cached_property
     def _pieces(self) -> np.ndarray:
-        """Coefficients of the cubics between the knots, piece after piece with all parameters of each: (power, both).
-
-        Straight where a cubic would fall.
-        """
-        from scipy.interpolate import CubicSpline  # only here: it would be loaded with the package
+        """Coefficients of the cubic splines, (power, pieces of all parameters); linear where a cubic would decrease."""
+        from scipy.interpolate import CubicSpline  # imported late, because it is slow to load
 
         spline = CubicSpline(KNOTS, self.at_knots, bc_type="natural")
         rises = (spline(np.linspace(KNOTS[0], KNOTS[-1], 8 * KNOTS.size), 1) > 0).all(axis=0)
@@ -168,7 +165,7 @@ class PriorQuantiles(Coordinates):
         return cubics.reshape(len(cubics), -1)
 
     def __call__(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """s, s' and s'' at z; straight beyond the knots."""
+        """Return s, s' and s'' at z; s is linear beyond the knots."""
         within = np.minimum(np.maximum(z, KNOTS[0]), KNOTS[-1])
         piece = np.minimum(((within - KNOTS[0]) / (KNOTS[1] - KNOTS[0])).astype(int), KNOTS.size - 2)
         c3, c2, c1, c0 = self._pieces.take(piece * z.size + np.arange(z.size), axis=1)
@@ -182,14 +179,14 @@ class PriorQuantiles(Coordinates):
         return Mapped(s, float(np.log(slope).sum()), lambda gradient: gradient * slope + second / slope)
 
     def of(self, log_params: np.ndarray) -> np.ndarray:
-        """z of log parameters, to a tenth of a knot's distance; the last knot for those beyond."""
+        """Return z of log parameters, to a tenth of a knot's distance; the last knot for those beyond."""
         fine = np.linspace(KNOTS[0], KNOTS[-1], 10 * KNOTS.size)
         table = np.array([self(np.full(log_params.size, z))[0] for z in fine])
         return np.array([np.interp(value, column, fine) for value, column in zip(log_params, table.T, strict=True)])
 
 
 def quantiles(log_prior: Density) -> np.ndarray:
-    """The logarithms at the standard normal `KNOTS`, of a log prior density of one logarithm."""
+    """Return the logarithms at the standard normal `KNOTS`, from a log prior density of one logarithm."""
 
     def values(logarithms: np.ndarray) -> np.ndarray:
         with np.errstate(all="ignore"):
@@ -245,7 +242,7 @@ class CubeRoots(Coordinates):
 
     def at(self, u: np.ndarray) -> Mapped:
         is_root = self.is_root
-        roots = np.copysign(np.maximum(np.abs(u[is_root]), SMALLEST_ROOT), u[is_root])  # of either sign in a search
+        roots = np.copysign(np.maximum(np.abs(u[is_root]), SMALLEST_ROOT), u[is_root])  # of any sign in a search
         log_roots, scaled = np.log(np.abs(roots)), u.copy()
         scaled[is_root] = log_roots / ROOT
 
@@ -260,8 +257,8 @@ class CubeRoots(Coordinates):
         scaled = log_params - self.log_units
         return np.where(self.is_root, np.exp(ROOT * scaled), scaled)
 
-    def folded(self, u: np.ndarray) -> np.ndarray:
-        """The point of the same parameters with positive roots."""
+    def fold(self, u: np.ndarray) -> np.ndarray:
+        """Return the point with positive roots that has the same parameters."""
         return np.where(self.is_root, np.abs(u), u)
 
 
@@ -293,9 +290,9 @@ def find_mode(
 def hessian_by_differences(
     gradient: Gradient, point: np.ndarray, steps: np.ndarray, at_point: np.ndarray | None = None
 ) -> np.ndarray:
-    """Second derivatives by differences of the gradient, to both sides, or to one side of a point of known gradient.
+    """Return second derivatives by central differences of the gradient, or by forward ones if it is known at the point.
 
-    A difference to one side takes half of the evaluations and needs exact gradients.
+    Forward differences take half of the evaluations and need exact gradients.
     """
     moves = np.diag(steps)
     if at_point is None:
@@ -307,13 +304,13 @@ def hessian_by_differences(
 
 
 def curvature_by_differences(gradient: Gradient, point: np.ndarray) -> np.ndarray:
-    """Second derivatives of a function around its minimum, from its gradient, made positive definite."""
+    """Return the Hessian of a function around its minimum by differences, made positive definite."""
     here = gradient(point)
     steps = np.full(point.size, DIFFERENCE)
     return at_least(hessian_by_differences(gradient, point, steps, here), LEAST_CURVATURE)
 
 
 def at_least(curvature: np.ndarray, least: float) -> np.ndarray:
-    """Replace the eigenvalues of a symmetric matrix by their size, and by `least` if that is smaller."""
+    """Replace the eigenvalues of a symmetric matrix by their absolute values, or by `least` if that is larger."""
     values, vectors = np.linalg.eigh(curvature)
     return (vectors * np.maximum(np.abs(values), least)) @ vectors.T

@@ -4,17 +4,17 @@ In cube-root coordinates (`gpsift.gp.hyperparameters.coordinates`) the posterior
 made in four steps:
 
 1. The modes are searched from several starts (`starting_points`, `find_mode`). All modes that are nearly as high as the
-   highest count, such as one with more noise and one with a rougher function.
+   highest are kept, such as one with more noise and one with a rougher function.
 2. The negative Hessian at a mode is found by differences of the gradient. A step of Newton's method with it ends the
    search.
-3. Along each principal axis both sides have a width of their own, from the density at a distance of sqrt(2) standard
-   deviations: a normal density is lower there by one nat.
+3. Along each principal axis each side has its own width, from the density at a distance of sqrt(2) standard deviations,
+   where a normal log density is one nat lower.
 4. Draws come from a mixture of split Student-t distributions with 20 degrees of freedom (`SplitT`), whose tails are
    somewhat heavier than normal ones, as those of the posterior are. They are not independent: a scrambled Halton
    sequence (Owen 2017) fills the distribution evenly.
 
-Each draw has the logarithm of the ratio of posterior to approximation, from which `gpsift._utils.pareto` finds how good
-the approximation is (k-hat).
+Each draw has the logarithm of the ratio of posterior to approximation, from which `gpsift._utils.pareto` computes the
+diagnostic k-hat of the approximation.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ from gpsift.gp.hyperparameters.optimize import limits
 from gpsift.gp.hyperparameters.priors import Density
 from gpsift.gp.hyperparameters.problem import Problem
 
-# Where the search starts for a feature that the fit has switched off.
+# Initial root of a feature that is inactive in the fit.
 START_ROOT = 0.4
-# Roots and noise of the other starts of the search: length-scales of 5 and much noise, of 2 and little.
+# Roots and noise variance of the other starts: length-scales of 5 with much noise, length-scales of 2 with little.
 OTHER_STARTS = ((0.6, 0.5), (0.8, 0.05))
-# A mode counts if it is at most this many nats below the highest one, and is another one if it is this many standard
-# deviations away: a search that comes closer to one that is known ends there.
+# Modes are kept up to this many nats below the highest one. Two are different if they are this many standard deviations
+# apart: a search ends where it comes closer to a known one.
 MODE_DEPTH = 2.0
 SAME_MODE = 1.0
-# A gain of less than this share of the density in one iteration ends a search, some 1e-4 nats. What is left to the mode
-# is a step of Newton's method, which is believed up to this many standard deviations.
+# A search ends at a relative gain below `ftol` in one iteration, some 1e-4 nats. A Newton step of at most this many
+# standard deviations follows.
 SEARCH = {"maxiter": 80, "maxcor": 30, "ftol": 1e-6}
 LARGEST_STEP = 1.0
-# Steps of differences to both sides: relative to a root, which counts as at least this, and in logarithms. To one side
-# they are this much shorter, for which slopes must be exact: on 300 rows curvatures are then right to 5e-4 of
-# themselves, by steps to both sides to 0.09.
+# Steps of central differences: relative to a root, or to the least root, and in logarithms. One-sided steps are shorter
+# by the third factor and need exact gradients: on 300 rows the relative error of curvatures is then 5e-4, and 0.09 by
+# central differences.
 STEP = 0.05
 LEAST_ROOT = 0.2
 ONE_SIDE = 1e-3
-# A direction that the data say nothing about is no wider than this curvature says.
+# The least curvature, which limits the width along directions that the data do not inform.
 LEAST_CURVATURE = 0.05
-# Each side of an axis is at most this much narrower or wider than the curvature at the mode says.
+# Limits of the width of each side of an axis, relative to that by the curvature at the mode.
 WIDTHS = (0.3, 3.0)
 # Degrees of freedom of the draws. On 50 sets of 80 rows and six inputs k-hat is above 0.7 in 16 %, of normal draws in
 # 40 %, and 90 % intervals cover 90 %.
@@ -66,15 +66,15 @@ BLOCK = 256
 
 
 def default_prior() -> MAP:
-    """The prior of intervals: weaker than that of fits, which holds length-scales away from 1.
+    """Return the prior of intervals: weaker than that of fits, which keeps length-scales away from 1.
 
-    That of the level, on which scores hardly depend, keeps it from vanishing, where its logarithm is far from normal.
+    The prior of the level, on which scores hardly depend, keeps it above 0: near 0 its logarithm is far from normal.
     """
     return MAP(lengthscale=InverseGamma(1.0, 1.0), constant=GammaPrior(4.0, 4.0), starts=1)
 
 
 class Draw(NamedTuple):
-    """Log hyperparameters; `log_ratio` and their log evidence make the log ratio of posterior to approximation."""
+    """Log hyperparameters; `log_ratio` plus their log evidence is the log ratio of posterior to approximation."""
 
     log_params: np.ndarray
     log_ratio: float
@@ -93,12 +93,12 @@ class LaplaceApproximation:
     def fit(
         cls, problem: Problem, start: np.ndarray, prior: MAP | None = None, *, n_starts: int | None = None
     ) -> LaplaceApproximation:
-        """Approximate the posterior around the mode that is found from a start, and around others as high.
+        """Approximate the posterior around its highest modes.
 
         Parameters
         ----------
         start : array (d,)
-            The log hyperparameters of a fit. What is infinite there may become finite.
+            The log hyperparameters of a fit. Infinite ones may become finite.
         prior : MAP, optional
             Its priors; `default_prior` by default.
         n_starts : int, optional
@@ -108,36 +108,36 @@ class LaplaceApproximation:
         coordinates = CubeRoots(problem.is_lengthscale, problem.log_units)
         density = coordinates.density(log_posterior(problem, prior))
         own = cls(problem, prior.log_prior_of_logarithms(problem.parameters), coordinates, Mixture(()))
-        # In steps of typical widths searches take two thirds of the evaluations.
+        # Typical widths as units save a third of the evaluations.
         widths = np.array([parameter.posterior_sd for parameter in problem.parameters])
         found: list[SplitT] = []
 
         def is_known(u: np.ndarray) -> bool:
-            return any(part.distance(coordinates.folded(u)) < SAME_MODE for part in found)
+            return any(part.distance(coordinates.fold(u)) < SAME_MODE for part in found)
 
         for first in starting_points(problem, coordinates, start)[:n_starts]:
-            end = coordinates.folded(find_mode(density, first, widths, is_known, **SEARCH))
+            end = coordinates.fold(find_mode(density, first, widths, is_known, **SEARCH))
             if is_known(end):
                 continue
             top, slopes = density(end)
             if top > max((part.top for part in found), default=-np.inf) - MODE_DEPTH:
                 known = slopes if problem.engine.has_exact_slopes else None
                 curvature = negative_hessian(density, end, coordinates, known)
-                mode = coordinates.folded(end + newton_step(curvature, slopes))
+                mode = coordinates.fold(end + newton_step(curvature, slopes))
                 found.append(SplitT.at(mode, curvature, own.log_density))
         found.sort(key=lambda part: -part.top)
         return replace(own, mixture=Mixture(tuple(part for part in found if part.top > found[0].top - MODE_DEPTH)))
 
     def log_density(self, u: np.ndarray) -> float:
-        """Log density of the posterior in these coordinates, up to a constant."""
+        """Return the log density of the posterior in these coordinates, up to a constant."""
         return self.problem.log_evidence(self.log_params(u)) + self.log_prior_density(u)
 
     def log_params(self, u: np.ndarray) -> np.ndarray:
-        """The log parameters at a point, within the limits where the evidence can be evaluated."""
+        """Return the log parameters at a point, within the limits where the evidence can be evaluated."""
         return np.clip(self.coordinates.at(u).params, *limits(self.problem))
 
     def log_prior_density(self, u: np.ndarray) -> float:
-        """Log density of the prior in these coordinates."""
+        """Return the log density of the prior in these coordinates."""
         params, log_jacobian, _ = self.coordinates.at(u)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             return self.log_prior(params - self.problem.log_units)[0] + log_jacobian
@@ -157,15 +157,15 @@ class LaplaceApproximation:
         return found[:n]
 
     def at(self, sample: np.ndarray) -> Iterator[Draw]:
-        """The draws at these coordinates."""
+        """Yield the draws at these coordinates."""
         for u, log_density in zip(sample, self.mixture.log_density(sample).tolist(), strict=True):
             yield Draw(self.log_params(u), self.log_prior_density(u) - log_density)
 
 
 def starting_points(problem: Problem, coordinates: CubeRoots, fitted: np.ndarray) -> list[np.ndarray]:
-    """Where modes are searched from: the fit, a smooth function with much noise, and a rough one with little."""
+    """Return starts of mode searches: the fit, a smooth function with much noise, a rough one with little."""
     own = coordinates.of(fitted)
-    own[problem.is_level] = 0.0  # a fit may let the level vanish, from where a search leaps too far
+    own[problem.is_level] = 0.0  # a search from a level near 0 would begin with too long a step
     starts = [np.where(coordinates.is_root & (own == 0), START_ROOT, own)]
     for root, noise_var in OTHER_STARTS:
         starts.append(np.select([coordinates.is_root, problem.is_noise_var], [root, math.log(noise_var)], 0.0))
@@ -175,9 +175,9 @@ def starting_points(problem: Problem, coordinates: CubeRoots, fitted: np.ndarray
 def negative_hessian(
     density: Density, u: np.ndarray, coordinates: CubeRoots, slopes: np.ndarray | None = None
 ) -> np.ndarray:
-    """Minus the second derivatives of a log density, by differences of its gradient.
+    """Return minus the second derivatives of a log density, by differences of its gradient.
 
-    Where that is exact and known at the point, to one side only: half of the evaluations.
+    Differences are one-sided where the gradient is exact and known at the point, with half of the evaluations.
     """
     steps = STEP * np.where(coordinates.is_root, np.maximum(np.abs(u), LEAST_ROOT), 1.0)
     if slopes is not None:
@@ -186,7 +186,7 @@ def negative_hessian(
 
 
 def newton_step(curvature: np.ndarray, slopes: np.ndarray) -> np.ndarray:
-    """Return the step from a point near a mode to it, with the negative Hessian there; 0 where it would be long."""
+    """Return the Newton step from a point near a mode, by the negative Hessian; 0 if that would be long."""
     values, vectors = np.linalg.eigh(curvature)
     roots = np.sqrt(np.maximum(values, LEAST_CURVATURE))
     along = (vectors.T @ slopes) / roots  # in standard deviations
@@ -195,11 +195,11 @@ def newton_step(curvature: np.ndarray, slopes: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class SplitT:
-    """A split Student-t distribution, almost normal, whose two sides along each of its axes differ in width."""
+    """A Student-t distribution whose two sides along each of its axes differ in width."""
 
     mode: np.ndarray
-    axes: np.ndarray  # (k, k), a unit of length in each column
-    widths: np.ndarray  # (2, k), of the sides, in these
+    axes: np.ndarray  # (k, k), columns of the length of a standard deviation
+    widths: np.ndarray  # (2, k), of the sides, in these units
     top: float = 0.0  # the log density that it approximates, at the mode
 
     @classmethod
@@ -217,31 +217,31 @@ class SplitT:
         return float(np.linalg.slogdet(self.axes)[1] + np.sum(np.log(self.widths.mean(axis=0))))
 
     def distance(self, u: np.ndarray) -> np.ndarray:
-        """Distance of each row from the mode, in standard deviations."""
+        """Return the distance of each row from the mode, in standard deviations."""
         along = np.linalg.solve(self.axes, (u - self.mode).T)
         sides = np.where(along.T > 0, self.widths[0], self.widths[1])
         return np.asarray(np.linalg.norm(along.T / sides, axis=-1))
 
     def log_density(self, u: np.ndarray) -> np.ndarray:
-        """Log density at each row, up to a constant that all of a dimension share."""
+        """Return the log density at each row, up to a constant that all of a dimension share."""
         return -0.5 * (DF + self.mode.size) * np.log1p(self.distance(u) ** 2 / DF) - self.log_volume
 
     def quantile(self, shares: np.ndarray) -> np.ndarray:
         """Map uniform numbers (m, k + 1) to draws (m, k).
 
-        Along each axis a share is that of the draws further down; the last one is that of a common size.
+        The first k are probabilities along the axes, and the last is that of a common scale.
         """
         along, size = shares[:, :-1], np.sqrt(DF / chdtri(DF, shares[:, -1]))
         below = self.widths[1] / self.widths.sum(axis=0)
         is_below = along < below
-        beyond = np.where(is_below, along / below, (1.0 - along) / (1.0 - below))  # of the draws of its side
+        beyond = np.where(is_below, along / below, (1.0 - along) / (1.0 - below))  # tail probability on its side
         normal = ndtri(0.5 * beyond) * np.where(is_below, self.widths[1], -self.widths[0])
         return self.mode + (size[:, None] * normal) @ self.axes.T
 
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """One distribution for each mode, weighted by the mass of the density that they approximate around it."""
+    """A mixture of one distribution for each mode, weighted by its share of the posterior mass."""
 
     parts: tuple[SplitT, ...]
 
@@ -251,12 +251,12 @@ class Mixture:
         return masses - logsumexp(masses)
 
     def log_density(self, u: np.ndarray) -> np.ndarray:
-        """Log density at each row, up to a constant."""
+        """Return the log density at each row, up to a constant."""
         of_parts = np.array([part.log_density(u) for part in self.parts])
         return np.asarray(logsumexp(self.log_weights + of_parts.T, axis=-1))
 
     def blocks(self, seed: int) -> Iterator[np.ndarray]:
-        """Blocks of draws (m, k), without end, which fill the distribution evenly."""
+        """Yield blocks of draws (m, k), without end, which fill the distribution evenly."""
         from scipy.stats.qmc import Halton  # with the first draws: it takes half a second to load
 
         sequence = Halton(self.parts[0].mode.size + 2, seed=seed)

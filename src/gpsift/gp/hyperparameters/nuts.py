@@ -1,9 +1,9 @@
 """Draws of the hyperparameters from their posterior by the No-U-Turn sampler of nutpie.
 
-The sampler moves in whitened prior quantiles (`gpsift.gp.hyperparameters.coordinates`), in which the posterior is
+The sampler works in whitened prior quantiles (`gpsift.gp.hyperparameters.coordinates`), in which the posterior is
 nearly isotropic around its highest mode, or in warp-U coordinates of several modes (`warp_u.py`).
-Chains start at the modes that a search finds. They are threads; where sampling takes long, each computes the density in
-a process of its own (`in_processes`). `diagnose` and `advice` say how good the draws are.
+Chains start at the modes that a search finds. They are threads; where sampling takes long, other processes compute the
+density (`in_processes`). `diagnose` computes diagnostics of the draws, and `advice` has remedies.
 """
 
 from __future__ import annotations
@@ -30,24 +30,25 @@ from gpsift.gp.hyperparameters.priors import Density
 from gpsift.gp.hyperparameters.problem import Problem, parameter_names
 from gpsift.gp.hyperparameters.warp_u import WarpU
 
-# Advice is given beyond these. As many draws as become models should be worth as many independent ones.
+# Advice is given beyond these limits. The effective sample size should be the number of draws for which models are
+# made.
 LARGEST_R_HAT = 1.02
 SMALLEST_ESS = 100.0
-# A chain may start at any mode that is at most this many nats below the highest one found, at a random distance with
-# this standard deviation from it, in coordinates in which the posterior has about 1. Starts that end within the third
-# number of nats have found one mode.
+# Chains start at modes of up to this many nats below the highest one, with random deviations of this standard
+# deviation, in coordinates in which that of the posterior is about 1. Ends within the third number of nats are the same
+# mode.
 MODE_DEPTH = 10.0
 START_SD = 0.5
 SAME_MODE = 0.1
-# The largest depth and the share of accepted steps. The No-U-Turn criterion ends a draw, but where the posterior is
-# nearly normal three long steps are as good and cost half: with Gaussian noise, this many rows and this many for each
-# hyperparameter. On 25 rows of two features 4000 draws of three steps were worth 257.
+# The largest depth and the target share of accepted steps. The No-U-Turn criterion ends a draw, but three long steps
+# take half the time, and are as good where the posterior is nearly normal: with Gaussian noise, this many rows in all
+# and this many for each hyperparameter. On 25 rows of two features 4000 such draws had an effective size of 257.
 UNTIL_IT_TURNS = (10, 0.8)
 THREE_STEPS = (2, 0.6)
 NORMAL_ROWS = 100
 NORMAL_ROWS_EACH = 5
-# Seconds of sampling from which on other processes, which take a second or two to start, are worth it; and about how
-# many evaluations of the density make a draw.
+# Other processes, which take a second or two to start, are used if sampling would take this many seconds; and the
+# approximate number of evaluations of the density for a draw.
 WORTH_PROCESSES = 10.0
 EVALUATIONS_PER_DRAW = 6
 
@@ -107,8 +108,8 @@ class NUTS(Hyper):
 
     def estimate(self, problem: Problem) -> Estimate:
         _import_sampler()
-        # The mode of what is sampled, the density of the logarithms: that of `MAP` can lie at the end of a tail, a
-        # vanishing level for one, from which a chain is long on its way.
+        # Modes are those of the density of the logarithms, which is sampled. The mode of `MAP` can lie far out in a
+        # tail, for example at a level near 0, from which a chain takes long to return.
         modes = self.prior.search(problem, self.prior.log_prior_of_logarithms)
         trace = self._sample(problem, modes)
         log_params = trace.posterior["log_params"].stack(sample=("chain", "draw")).transpose("sample", ...).values
@@ -116,7 +117,7 @@ class NUTS(Hyper):
         return replace(modes, draws=Draws(log_params[chosen], trace, diagnose(trace)))
 
     def _sample(self, problem: Problem, modes: Estimate) -> Any:
-        """The trace: log parameters and parameters, in chains of equal length."""
+        """Return the trace: log parameters and parameters, in chains of equal length."""
         nutpie, _ = _import_sampler()
         below = max(start.objective for start in modes.starts) - np.array([start.objective for start in modes.starts])
         starts = np.array([start.log_params for start in modes.starts])[below < MODE_DEPTH]
@@ -144,7 +145,7 @@ class NUTS(Hyper):
             try:
                 return sampler.wait()
             except BaseException as ending:
-                # A request to end the program is an interrupt of another type, and no wish to see the draws.
+                # Subclasses of KeyboardInterrupt are requests to end the program: they discard the draws, too.
                 if type(ending) is not KeyboardInterrupt:
                     sampler.cancel()
                     raise
@@ -159,7 +160,7 @@ class NUTS(Hyper):
         return trace
 
     def _steps(self, is_normal: bool) -> tuple[int, float]:
-        """The largest depth and the share of accepted steps, as given or as suits the density."""
+        """Return the largest depth and the target share of accepted steps."""
         if self.max_depth is None and self.target_accept is None and is_normal:
             return THREE_STEPS
         depth, accept = UNTIL_IT_TURNS
@@ -167,7 +168,7 @@ class NUTS(Hyper):
 
     @contextmanager
     def _densities(self, problem: Problem, at: np.ndarray, cores: int) -> Iterator[Callable[[], Density]]:
-        """Yield what makes the density of a chain: its own, or one in other processes if that saves time."""
+        """Yield the function that makes the density of a chain, computed in other processes if that saves time."""
 
         def here() -> Density:
             return log_posterior(problem.stateless(), self.prior)
@@ -177,7 +178,7 @@ class NUTS(Hyper):
         began = perf_counter()
         density(at)
         expected = (perf_counter() - began) * EVALUATIONS_PER_DRAW * (self.tune + self.draws) * self.chains
-        if cores == 1 or expected < WORTH_PROCESSES or not _travels(problem, self.prior):
+        if cores == 1 or expected < WORTH_PROCESSES or not _is_picklable(problem, self.prior):
             yield here
         else:
             with in_processes(problem, self.prior, cores) as elsewhere:
@@ -185,13 +186,13 @@ class NUTS(Hyper):
 
 
 def is_nearly_normal(problem: Problem) -> bool:
-    """Whether the data have enough rows for a posterior that is nearly normal around a mode, in its coordinates."""
+    """Return whether there are enough rows for a posterior that is nearly normal around a mode."""
     enough = max(NORMAL_ROWS, NORMAL_ROWS_EACH * len(problem.labels))
     return problem.engine.name == "exact" and len(problem.y) >= enough
 
 
 def has_several_modes(below: np.ndarray) -> bool:
-    """Whether starts ended at several modes that matter, this many nats below the highest."""
+    """Return whether starts ended at several modes that matter, this many nats below the highest."""
     return bool(np.any((below > SAME_MODE) & (below < MODE_DEPTH)))
 
 
@@ -243,15 +244,15 @@ def _compiled_model(
 
 
 def log_posterior(problem: Problem, prior: MAP) -> Density:
-    """Log density of log hyperparameters and its gradient, as the sampler wants them."""
+    """Return the log density of log hyperparameters and its gradient, as the sampler wants them."""
     lower, upper = limits(problem)
     log_prior = prior.log_prior_of_logarithms(problem.parameters)
     log_units = problem.log_units
     evidence_at = problem.engine.evidence_by_log_params(problem.kernel, problem.likelihood)
 
     def density(log_params: np.ndarray) -> tuple[float, np.ndarray]:
-        # Beyond the limits the evidence stays as it is there, but the prior goes on: without its tails the density
-        # could not be normalised, and a chain that came there would not come back.
+        # Beyond the limits the evidence is constant, but the prior is not: without its tails the density could not be
+        # normalised, and a chain would not return.
         inside = np.minimum(np.maximum(log_params, lower), upper)
         with np.errstate(over="ignore", invalid="ignore"):
             value, gradient = log_prior(log_params - log_units)
@@ -267,10 +268,10 @@ def log_posterior(problem: Problem, prior: MAP) -> Density:
 
 @contextmanager
 def in_processes(problem: Problem, prior: MAP, n_processes: int) -> Iterator[Density]:
-    """`log_posterior`, evaluated by other processes; it may be called from that many threads at a time.
+    """Yield `log_posterior` evaluated by other processes; that many threads may call it at a time.
 
-    Chains are threads, and SciPy's LAPACK and BLAS keep other threads out while they run: two chains in one process
-    take as long as one after the other. A round trip takes a tenth of a millisecond.
+    Chains are threads, and SciPy's LAPACK and BLAS hold the global interpreter lock: two chains in one process take as
+    long as one after the other. A round trip takes a tenth of a millisecond.
     """
     from joblib.externals.loky.backend import get_context
 
@@ -302,7 +303,7 @@ def in_processes(problem: Problem, prior: MAP, n_processes: int) -> Iterator[Den
         yield density
     finally:
         for connection in connections:
-            connection.close()  # at the other end an end of file, and of the process
+            connection.close()  # the process ends at the end of file
         for worker in workers:
             worker.join()
 
@@ -312,7 +313,7 @@ def _serve(connection: Any, problem: Problem, prior: MAP) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches this process too; the sampler decides when to stop
     warnings.simplefilter("ignore")
     density = log_posterior(problem, prior)
-    # The errors are how a closed connection ends, and one whose other end was killed.
+    # These errors occur where the other end is closed or killed.
     with threadpool_limits(1, user_api="blas"), suppress(EOFError, OSError):
         while True:
             log_params = connection.recv()
@@ -323,8 +324,8 @@ def _serve(connection: Any, problem: Problem, prior: MAP) -> None:
             connection.send(answer)
 
 
-def _travels(*things: Any) -> bool:
-    """Whether things can be sent to another process; classes of a notebook sometimes cannot."""
+def _is_picklable(*things: Any) -> bool:
+    """Return whether objects can be sent to another process; classes of a notebook sometimes cannot."""
     from joblib.externals.loky.backend.reduction import dumps
 
     try:
@@ -352,7 +353,7 @@ def equal_chains(trace: Any) -> Any:
 
 
 def diagnose(trace: Any) -> dict[str, Any]:
-    """Largest r-hat and whose it is, smallest effective sample size and the number of divergences."""
+    """Return the largest r-hat and its parameter, the smallest effective sample size, the number of divergences."""
     _, arviz = _import_sampler()
     log_params = trace.posterior["log_params"]
     n_chains, n_draws = log_params.sizes["chain"], log_params.sizes["draw"]

@@ -32,10 +32,10 @@ Density = Callable[[np.ndarray], tuple[float, np.ndarray]]  # a point -> log den
 # Declarations of parameters -> their log prior density as a function of their logarithms.
 LogPrior = Callable[[np.ndarray], Density]
 
-# The integrand is left out where it is this many nats below its maximum.
+# The integral is truncated where the integrand is this many nats below its maximum.
 DEPTH = 36.0
-# Nodes of the quadrature: more where the step would exceed the largest one, at which the rule is right to 1e-12 for a
-# single secant.
+# Nodes of the quadrature, or more if its step would exceed the largest one, with which the integral of a single secant
+# has an error of 1e-12.
 NODES = 129
 LARGEST_STEP = 0.35
 
@@ -68,8 +68,8 @@ def sum_of_log_priors(terms: Sequence[PriorTerm]) -> Density:
 class SAAS(PositiveParameters):
     """Half-Cauchy priors of the inverse squared length-scales, whose common scale has a half-Cauchy prior itself.
 
-    A prior of all length-scales together: the common scale holds most features near zero effect, and the heavy tails
-    let a few go. The common scale is integrated out. It is a density of the logarithms.
+    A prior of all length-scales together: the common scale keeps the effects of most features near zero, and the heavy
+    tails allow a few large ones. The common scale is integrated out. It is a density of the logarithms.
 
     Parameters
     ----------
@@ -94,8 +94,8 @@ class SAAS(PositiveParameters):
 
 
 def _integral_of_secants(centres: np.ndarray) -> tuple[float, np.ndarray]:
-    """log of the integral of prod_i 1 / (2 cosh(t - c_i)), and the mean of tanh(t - c_i) under the integrand."""
-    low, high = _where_it_matters(centres)
+    """Return the log integral of prod_i 1 / (2 cosh(t - c_i)), and the mean of tanh(t - c_i) under the integrand."""
+    low, high = _integration_interval(centres)
     nodes = np.linspace(low, high, max(NODES, 1 + math.ceil((high - low) / LARGEST_STEP)))
     log_integrand = _log_secants(nodes, centres)
     top = log_integrand.max()
@@ -105,7 +105,7 @@ def _integral_of_secants(centres: np.ndarray) -> tuple[float, np.ndarray]:
     return float(top + np.log(total * (nodes[1] - nodes[0]))), mean_tanh
 
 
-def _where_it_matters(centres: np.ndarray) -> tuple[float, float]:
+def _integration_interval(centres: np.ndarray) -> tuple[float, float]:
     """Return an interval outside which the integrand is negligible.
 
     The maximum lies between the centres, and x beyond the last of m the integrand has fallen by m log cosh(x) nats at

@@ -1,4 +1,4 @@
-"""The problem that searches and samplers solve: the log evidence of data as a function of log hyperparameters."""
+"""`Problem`: the log evidence of data as a function of log hyperparameters, for searches and samplers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TOLERANCE = 1e-7
 
 
 def parameter_names(labels: Sequence[Label]) -> tuple[str, ...]:
-    """Labels as text, such as "lengthscale[age]"; the second of equal ones, as sums of kernels have, gets a number.
+    """Return labels as text, such as "lengthscale[age]"; the second of equal ones, in sums of kernels, gets a number.
 
     >>> parameter_names([("lengthscale", "age"), ("lengthscale", "age"), ("noise_var", None)])
     ('lengthscale[age]', 'lengthscale[age] 2', 'noise_var')
@@ -52,8 +52,8 @@ class Problem(Generic[E]):
     y: np.ndarray
     engine: E  # inference on X and y
     names: tuple[str, ...]  # of the features, for messages
-    start: np.ndarray | None = None  # log parameters to start from first, such as those of a larger model
-    curvature: np.ndarray | None = None  # about that of the objective there, of the finite parameters
+    start: np.ndarray | None = None  # log parameters of the first start, such as those of a larger model
+    curvature: np.ndarray | None = None  # approximate curvature of the objective there, by the finite parameters
     ceiling: float = np.inf  # a log evidence that no parameters exceed, where one is known
     tolerance: float = TOLERANCE  # a gain of less than this share of the objective in one iteration ends the search
 
@@ -61,7 +61,7 @@ class Problem(Generic[E]):
     def exact(
         kernel: Kernel, X: np.ndarray, y: np.ndarray, names: tuple[str, ...], known_noise_var: np.ndarray | None = None
     ) -> Problem[ExactInference]:
-        """The problem of Gaussian noise: one variance for all, or a known one for each observation."""
+        """Return the problem of Gaussian noise: one variance for all, or a known one for each observation."""
         likelihood = Gaussian() if known_noise_var is None else Gaussian(known_noise_var)
         return Problem(kernel, likelihood, X, y, ExactInference(X, y), names)
 
@@ -92,7 +92,7 @@ class Problem(Generic[E]):
         return self.with_engine(self.engine.on_rows(rows), X=self.X[rows], y=self.y[rows], likelihood=likelihood)
 
     def log_evidence(self, log_params: np.ndarray) -> float:
-        """Without its gradient, where that costs more; minus infinity where the covariance has no factor."""
+        """Return the log evidence without gradient; minus infinity where the covariance has no Cholesky factor."""
         try:
             return self.engine.log_evidence(*self.split(log_params))
         except NotPositiveDefinite:
@@ -136,18 +136,18 @@ class Problem(Generic[E]):
 
     @cached_property
     def log_params(self) -> np.ndarray:
-        """The values that the model came with."""
+        """Log parameters of the kernel and the likelihood as given."""
         return np.concatenate([self.kernel.log_params, self.likelihood.log_params])
 
     @cached_property
     def log_units(self) -> np.ndarray:
         """Logarithm of each parameter's natural size: 0 on standardised data."""
         column_sd = np.log(np.where(np.ptp(self.X, axis=0) > 0, self.X.std(axis=0), 1.0))
-        # A latent function behind a link has its own scale, whatever that of the observations.
+        # The scale of a latent function with a link does not depend on that of the observations.
         has_scale = self.likelihood.standardises_target
         spread = np.log(self.y.std()) if has_scale else 0.0
         units = np.array([parameter.target_power * spread for parameter in self.parameters])
-        if has_scale:  # the level has the size of y itself, not of its differences
+        if has_scale:  # the level has the scale of y itself, not of its deviations from the mean
             units[self.is_level] = np.log(np.mean(self.y**2))
         for i, (parameter, column) in enumerate(zip(self.parameters, self.columns, strict=True)):
             if parameter.input_power:
@@ -156,13 +156,13 @@ class Problem(Generic[E]):
 
     @cached_property
     def log_absent(self) -> np.ndarray:
-        """Log parameters at which a feature has no part in the model; the model's own where there is no such value."""
+        """Log parameters at which a feature has no effect; those of the model where there is no such value."""
         with np.errstate(divide="ignore"):
             absent = [np.nan if parameter.absent is None else np.log(parameter.absent) for parameter in self.parameters]
         return np.where(np.isnan(absent), self.log_params, absent)
 
     def split(self, log_params: np.ndarray) -> tuple[Kernel, Likelihood]:
-        """Kernel and likelihood with these parameters."""
+        """Return kernel and likelihood with these parameters."""
         n_kernel = self._n_kernel
         return (
             self.kernel.with_log_params(log_params[:n_kernel]),
@@ -171,13 +171,12 @@ class Problem(Generic[E]):
 
     @cached_property
     def _n_kernel(self) -> int:
-        """How many parameters are the kernel's."""
         return int(self.kernel.log_params.size)
 
     def stateless(self) -> Self:
-        """Return the problem with an engine of its own that remembers nothing between evaluations."""
+        """Return the problem with an engine whose results do not depend on earlier evaluations."""
         return replace(self, engine=self.engine.stateless())
 
     def evidence(self, log_params: np.ndarray) -> Evidence:
-        """Log evidence with its gradient."""
+        """Return the log evidence with its gradient."""
         return self.engine.evidence(*self.split(log_params))

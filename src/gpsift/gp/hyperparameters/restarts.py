@@ -1,12 +1,12 @@
-"""Length-scales that have lost their gradient are tried again.
+"""New values for length-scales at which the log evidence has no gradient.
 
-The log evidence is nearly flat at a length-scale far beyond the inputs, and a search cannot come back from there. A
-search on few rows, or one with many features, may leave a feature there that matters. `restart` sets such length-scales
-to values at which the feature acts again; the table of `Restart` has the thresholds and the values of each use:
+The log evidence is nearly flat at a length-scale far beyond the inputs, and a search does not return from it. A search
+on few rows, or with many features, may end at such a length-scale of a relevant feature. `restart` sets it to a value
+at which the feature has an effect; each use has a `Restart` with a threshold and values:
 
 - `reactivate`, `shorten_lengthscales`: searches of sparse models, whose first estimate comes from few rows.
 - `restart_trends`, `restart_nonlinear`: searches that go on from few rows to more. Score statistics, which exist at an
-  infinite length-scale, too, say which features are worth it.
+  infinite length-scale, too, select the features.
 - `warm_start`: searches that begin with the hyperparameters of a related model.
 """
 
@@ -44,11 +44,11 @@ class Restart:
         return problem.log_units + problem.log_params if self.in_units_of_start else problem.log_units
 
     def applies(self, problem: Problem, log_params: np.ndarray) -> np.ndarray:
-        """Which parameters are length-scales beyond the threshold."""
+        """Return which parameters are length-scales beyond the threshold."""
         return problem.is_lengthscale & (log_params - self.log_units(problem) > np.log(self.beyond))
 
 
-# A feature with a length-scale beyond 10 hardly acts; at 3 it acts little, but the gradient sees it.
+# A feature with a length-scale beyond 10 has almost no effect; at 3 the effect is small, but has a gradient.
 INACTIVE = Restart(10.0, (3.0,), in_units_of_start=True)
 SMOOTH = Restart(1.0, (1.0, 0.3), in_units_of_start=True)
 LINEAR = Restart(10.0, (10.0,))
@@ -78,20 +78,20 @@ def restart(
 
 
 def weak_start(problem: Problem) -> np.ndarray:
-    """Return log parameters from which searches begin, with length-scales at which features act little."""
+    """Return initial log parameters, with length-scales at which features have small effects."""
     return problem.log_params + problem.log_units + np.where(problem.is_lengthscale, np.log(INACTIVE.values), 0)
 
 
 def reactivate(problem: Problem, log_params: np.ndarray) -> np.ndarray:
-    """Restart features that are active but hardly act: few rows leave them where the evidence is flat."""
+    """Restart active features with almost no effect, whose evidence is flat after a search on few rows."""
     return restart(problem, log_params, INACTIVE, np.isfinite(log_params))
 
 
 def shorten_lengthscales(problem: Problem, log_params: np.ndarray) -> np.ndarray:
     """Set active features with long length-scales to shorter ones where that raises the evidence.
 
-    A search that has much else to find leaves a feature behind where the evidence is nearly flat: on 10,000 rows of
-    Protein one that is worth 67 nats.
+    A search of many hyperparameters may stop where the evidence is nearly flat by one of them: on 10,000 rows of the
+    Protein data a shorter length-scale gains 67 nats.
     """
     return restart(problem, log_params, SMOOTH, np.isfinite(log_params), keep=True)
 
@@ -129,7 +129,7 @@ def with_warm_start(problem: Problem[E], known: Mapping[str, float] | None, ceil
 def warm_start(problem: Problem, known: Mapping[str, float]) -> np.ndarray:
     """Return log parameters to start from, taken from `known` (name -> value) where it has them.
 
-    Features that the related model has switched off restart, unless the problem's ceiling is reached without them.
+    Inactive features of the related model restart, unless the problem's ceiling is reached without them.
     """
     start = problem.log_params + problem.log_units
     for i, name in enumerate(parameter_names(problem.labels)):

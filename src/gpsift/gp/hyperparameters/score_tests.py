@@ -1,7 +1,7 @@
-r"""Score tests of features that are switched off: how the log evidence would react if one entered the model.
+r"""Score tests of inactive features: the slope of the log evidence as a feature enters the model.
 
-A feature with an infinite length-scale is switched off. Whatever it adds to the covariance, M of it changes the log
-evidence L by
+An inactive feature has an infinite length-scale. If its entry adds a small multiple of a matrix M to the covariance,
+the slope of the log evidence L is
 
 .. math:: \frac{\partial L}{\partial M} = \mathrm{tr}(G M) = \tfrac12 [w^T M w - \mathrm{tr}(P M)] ,
 
@@ -14,8 +14,9 @@ length-scale is
 
 .. math:: \frac{\partial L}{\partial (1 / l_j^2)} = x_j^T (W - \mathrm{diag}(W 1))\, x_j, \qquad W = G \circ K_0 ,
 
-for all features in O(n^2 p). It sees linear effects only. With :math:`K_0 \circ (1 + e \sum_r c_r \phi_r \phi_r^T)` in
-its place, where :math:`\phi_r` are orthonormal polynomials of the feature's normal scores, curved effects are seen too.
+for all features in O(n^2 p). It is sensitive to linear effects only. It is sensitive to curved effects, too, if
+:math:`K_0 \circ (1 + e \sum_r c_r \phi_r \phi_r^T)` takes the place of the kernel, where :math:`\phi_r` are
+orthonormal polynomials of the feature's normal scores.
 
 **Over several effects** (`feature_scores`). The largest score is taken over polynomials of the feature, of which the
 linear one is adjusted for linear effects of all other inactive features; nonlinear effects of any shape, on top of
@@ -43,7 +44,7 @@ NONLINEAR_LENGTHSCALES = (0.5, 1.0, 2.0, 4.0)
 N_NONLINEAR = 50
 # Rows of the matrices of these tests that are handled together: a quarter of a megabyte of a thousand columns.
 BLOCK_ROWS = 32
-# What the square of the best of p standard normal numbers exceeds 2 log p by in few cases: the price of the best pair.
+# The largest square of p standard normal numbers rarely exceeds 2 log p by this; both are subtracted for the best pair.
 PAIR_MARGIN = 3.0
 
 
@@ -70,7 +71,7 @@ def average_ranks(X: np.ndarray) -> np.ndarray:
 
 
 def hermite_features(X: np.ndarray) -> np.ndarray:
-    """Hermite polynomials of degree 1, 2 and 3 of the columns' normal scores, standardised, (3, n, p).
+    """Return Hermite polynomials of degree 1, 2 and 3 of the columns' normal scores, standardised, (3, n, p).
 
     One that does not vary, as those of higher degree of a column with two values, is 0.
     """
@@ -82,13 +83,13 @@ def hermite_features(X: np.ndarray) -> np.ndarray:
 
 
 def inverse_square_slopes(G: np.ndarray, K0: np.ndarray, X: np.ndarray) -> np.ndarray:
-    """dL / d(1 / l_j^2) where 1 / l_j^2 = 0, for every column of X, (p,)."""
+    """Return dL / d(1 / l_j^2) where 1 / l_j^2 = 0, for every column of X, (p,)."""
     W = G * K0
     return np.einsum("ij,ij->j", X, W @ X) - W.sum(axis=1) @ X**2
 
 
 def entry_scores(G: np.ndarray, K0: np.ndarray, features: np.ndarray) -> np.ndarray:
-    """Score statistic of each feature as it enters with its polynomials (3, n, p), (p,)."""
+    """Return the score statistic of each feature as it enters with its polynomials (3, n, p), (p,)."""
     W = G * K0
     np.fill_diagonal(W, 0.0)
     slopes = [c * np.einsum("ij,ij->j", phi, W @ phi) for c, phi in zip(DEGREE_WEIGHTS, features, strict=True)]
@@ -97,14 +98,14 @@ def entry_scores(G: np.ndarray, K0: np.ndarray, features: np.ndarray) -> np.ndar
 
 
 def group_scores(scores: np.ndarray, groups: Sequence[Sequence[int]]) -> np.ndarray:
-    """Scores of groups of features: their sum, divided by the standard deviation that independent ones would have."""
+    """Return scores of groups of features: sums, divided by the standard deviation of sums of independent scores."""
     if all(len(columns) == 1 for columns in groups):
         return scores[[columns[0] for columns in groups]]
     return np.array([scores[list(columns)].sum() / np.sqrt(len(columns)) for columns in groups])
 
 
 def best_pairs(weights: np.ndarray, z: np.ndarray, active: Sequence[int], n_pairs: int) -> list[tuple[int, int]]:
-    """Pairs of features whose product correlates most with the residual: the largest |sum_i w_i z_ij z_ik|.
+    """Return the pairs of features whose products correlate most with the residual, by |sum_i w_i z_ij z_ik|.
 
     Weights are (n,) or (n, C), normal scores z (n, p). Two active features are a pair already.
     """
@@ -150,7 +151,7 @@ class ScoreInputs:
 
 
 def feature_scores(inputs: ScoreInputs) -> np.ndarray:
-    """The largest score statistic of each feature over the effects that it may have, (p,)."""
+    """Return the largest score statistic of each feature over the effects that it may have, (p,)."""
     if inputs.weights.ndim > 1:  # several classes share no precision
         return entry_scores(inputs.slope.G, inputs.K0, inputs.features)
     scores = polynomial_scores(inputs)
@@ -162,7 +163,7 @@ def feature_scores(inputs: ScoreInputs) -> np.ndarray:
 
 
 def polynomial_scores(inputs: ScoreInputs) -> np.ndarray:
-    """Weighted scores of a line, adjusted for those of other inactive features, and of degrees 2 and 3, (p,)."""
+    """Return weighted scores of degree 1, adjusted for other inactive features, and of degrees 2 and 3, (p,)."""
     w, P = inputs.weights, inputs.precision
     line, *curves = inputs.features
     others = line[:, inputs.is_inactive]
@@ -172,18 +173,18 @@ def polynomial_scores(inputs: ScoreInputs) -> np.ndarray:
 
 
 def squared_scores(w: np.ndarray, P: np.ndarray, phi: np.ndarray) -> np.ndarray:
-    """(phi^T w)^2 of each column divided by its variance phi^T P phi, (p,)."""
+    """Return (phi^T w)^2 of each column divided by its variance phi^T P phi, (p,)."""
     return divide((phi.T @ w) ** 2, np.einsum("ij,ij->j", phi, P @ phi))
 
 
 def adjusted_squared_scores(w: np.ndarray, P: np.ndarray, phi: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """`squared_scores` if the columns `others` have slopes whose sum has about the variance of the residual, (p,)."""
+    """Return `squared_scores` given random slopes of the columns `others`, of the variance of the residual, (p,)."""
     n, p = phi.shape
     return squared_scores(w, P, adjust(others, P @ others, n / (p * np.trace(P)), phi))
 
 
 def adjust(others: np.ndarray, weighted: np.ndarray, slope_var: float, phi: np.ndarray) -> np.ndarray:
-    """(1 + slope_var others weighted^T)^-1 phi, by a system of as many equations as there are rows or others."""
+    """Return (1 + slope_var others weighted^T)^-1 phi, by a system of the size of the rows or of the others."""
     n, n_others = others.shape
     if n_others > n:
         return np.linalg.solve(np.eye(n) + slope_var * others @ weighted.T, phi)
@@ -192,9 +193,9 @@ def adjust(others: np.ndarray, weighted: np.ndarray, slope_var: float, phi: np.n
 
 
 def nonlinear_scores(inputs: ScoreInputs, columns: Sequence[int]) -> np.ndarray:
-    """The largest score over length-scales, of K0 times a squared exponential of each of the columns.
+    """Return the largest score over length-scales, of K0 times a squared exponential of each of the columns.
 
-    Standard deviations take the precision for diagonal, as it almost is. The matrices are symmetric: their lower
+    Standard deviations approximate the precision by its diagonal. The matrices are symmetric: their lower
     triangles are summed by blocks of rows, which stay in the processor's cache.
     """
     w, P, K0 = inputs.weights, inputs.precision, inputs.K0
@@ -218,10 +219,9 @@ def nonlinear_scores(inputs: ScoreInputs, columns: Sequence[int]) -> np.ndarray:
 
 
 def pair_scores(inputs: ScoreInputs) -> np.ndarray:
-    """Score of the product of each feature with the best other one, (p,).
+    """Return the score of the product of each feature with the best other one, (p,).
 
-    It is reduced by what the best of p products would reach by chance. As for nonlinear effects, the precision is taken
-    for diagonal.
+    The largest value of p products by chance is subtracted. The precision is approximated by its diagonal.
     """
     z, w, r = inputs.features[0], inputs.weights, np.diag(inputs.precision)
     n, p = z.shape
@@ -234,5 +234,5 @@ def pair_scores(inputs: ScoreInputs) -> np.ndarray:
 
 
 def divide(values: np.ndarray, units: np.ndarray) -> np.ndarray:
-    """Values in units, 0 where these vanish."""
+    """Return the ratio of two arrays, 0 where the denominator is not positive."""
     return np.divide(values, units, out=np.zeros_like(np.asarray(values, float)), where=np.asarray(units) > 0)

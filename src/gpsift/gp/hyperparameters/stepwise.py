@@ -3,14 +3,14 @@
 All length-scales at once are too many for a search when there are as many features as rows. Stepwise selection begins
 with no feature, that is with every length-scale infinite, and searches only the hyperparameters of active features:
 
-1. **Screen.** Score statistics (`gpsift.gp.hyperparameters.score_tests`) say how the log evidence reacts as each
-   inactive feature enters.
+1. **Screen.** Score statistics (`gpsift.gp.hyperparameters.score_tests`) estimate the change of the log evidence as
+   each inactive feature enters.
 2. **Step** (`StepwiseSearch.step`). The features with the largest scores are compared by the evidence at several
    length-scales; the best is activated, and all hyperparameters are searched again. Features without effects of their
    own are tried in pairs.
-3. **Stop.** Each active feature has a penalty, for having been chosen among p (`selection_penalty`). The path ends
-   after a few steps in a row that do not raise the evidence less this penalty, and its best state is taken.
-4. **Prune.** Features that are no longer worth their penalty leave again.
+3. **Stop.** Each active feature has a penalty for its selection among p (`selection_penalty`). The path ends after
+   a few steps in a row that do not raise the penalised evidence, and its best state is taken.
+4. **Prune.** Features that raise the evidence by less than their penalty are removed.
 
 Features of a group are activated and pruned together, at one penalty. With many rows the path begins on a sample of
 them and goes on with all rows. A sample may miss features that act together. Therefore, if nothing is active or a score
@@ -51,48 +51,48 @@ from gpsift.gp.hyperparameters.score_tests import (
     hermite_features,
     radial_covariance_and_slope,
 )
-from gpsift.gp.hyperparameters.subsampling import begins_on_few, growing_samples, sample_rows
+from gpsift.gp.hyperparameters.subsampling import growing_samples, sample_rows, uses_subsampling
 from gpsift.gp.inference import DenseInference
 from gpsift.reference.base import N_CLOSE
 
-# Rows on which the path begins with inference that iterates; with the closed form it begins on fewer. It goes on with
-# all rows up to a number at which each trial takes a minute, and with the closed form on as many of more.
+# Rows on which the path begins with iterated inference; in closed form `growing_samples` has the numbers. The path goes
+# on with all rows up to the second number, where each trial takes a minute; of more it takes a sample, in closed form.
 MOST_ROWS_ITERATED = 500
 MOST_ROWS_AFTERWARDS = 4000
-# From how many starts the hyperparameters of all units together are searched, at least, where a path has found none.
+# Starts, at least, of the search with all units active where a path has activated none.
 N_STARTS_OF_ALL = 3
-# The share of the path in the whole work; the rest is the search for the hyperparameters of the active features.
+# The share of the path in the progress bar; the final search has the rest.
 PATH_SHARE = 0.9
-# Length-scales, in standard deviations, at which a feature may enter, and the one at which a pair is nonlinear.
+# Length-scales, in standard deviations, at which features enter, and at which pairs enter with nonlinear effects.
 ENTERING_LENGTHSCALES = (0.5, 1.5, 4.0, 12.0)
 NONLINEAR_LENGTHSCALE = 1.5
-# A signal variance of less than this share of that which searches begin with is negligible.
+# A signal variance is negligible below this share of its initial value.
 NEGLIGIBLE_SIGNAL = 0.1
-# Iterations of a search on the path, and of one that leaves a feature out.
+# Iterations of a search on the path, and of a search without one feature.
 TRIAL_ITERATIONS = 40
 LEAVING_ITERATIONS = 15
-# A gain of an iteration below this many nats ends such a search; that of the null model, whose gains are small on the
-# way to a level of 0, ends later.
+# Such a search ends at an iteration that gains less than this many nats. That of the null model has a smaller limit,
+# because its gains are small while the level goes to 0.
 LEAST_GAIN = 0.06
 LEAST_GAIN_OF_NULL = 1e-4
-# Features, and pairs, that are tried at each step, and features that are tried without at the end.
+# Features, and pairs, that are tried at each step, and features whose removal is tried at a time.
 N_TRIED = 3
 N_LEAVING = 2
-# Where the largest score exceeds this many standard deviations, features below this share of it wait for a later step.
+# If the largest score exceeds this many standard deviations, features below this share of it are not tried yet.
 CLEAR = 6.0
 LEAST_SHARE = 0.3
-# A feature stays if the evidence without it, at the hyperparameters with it, is this many nats lower.
+# A feature stays if its removal lowers the evidence by this many nats before the other hyperparameters are searched.
 MOST_MISSED = 40.0
-# The share of the rows, and how many at least, whose curvature is taken for that of all.
+# The share of the rows, and their least number, from which the curvature is estimated.
 CURVED_SHARE = 1.0 / 3.0
 LEAST_CURVED = 50
 CURVED_SEED = 0
-# Pairs are looked for among at most this many features: their table takes the square of it.
+# Pairs are searched for among at most this many features, because their table is quadratic in it.
 MOST_PAIRED = 3000
 
 
 def default_prior() -> MAP:
-    """The prior of active features.
+    """Return the prior of active features.
 
     Its tail is flat, so that a selected feature may be linear: a prior that prefers nonlinear effects would hide it
     among many others.
@@ -155,7 +155,7 @@ class Sift(Hyper):
 
     @property
     def last(self) -> Hyper:
-        """How the hyperparameters of the active features are found in the end."""
+        """The method that finds the hyperparameters of the active features in the end."""
         return self.prior if self.then is None else self.then
 
     def with_one_start(self) -> Hyper:
@@ -179,15 +179,16 @@ class Sift(Hyper):
                 path = search.run_path(search.optimize(search.candidate(path.best)), path.steps)
             path = replace(path, best=search.prune(path.best))
             if search.subsample_search is not None:
-                path = self._better_of_backward(search, path)
+                path = self._try_backward_selection(search, path)
         with part_of_search(PATH_SHARE, 1.0):
             estimate = self._final_search(problem, search, path.best)
         return replace(estimate, sift=search.report(path))
 
-    def _better_of_backward(self, search: StepwiseSearch, path: SearchPath) -> SearchPath:
-        """Activate all units with the largest scores at once and prune them, unless no score is significant.
+    def _try_backward_selection(self, search: StepwiseSearch, path: SearchPath) -> SearchPath:
+        """Activate all units with the largest scores at once and prune them.
 
-        Return the path on from there if it ends at more penalised evidence than the one that is given.
+        This is done only if no unit is active or a score is significant.
+        Return the path that continues from the result if it has more penalised evidence than the given path.
         """
         state, scores = path.best, search.feature_scores(path.best)
         if state.active and scores.max(initial=-np.inf) < SIGNIFICANT:
@@ -220,11 +221,11 @@ class Sift(Hyper):
 
 
 def rows_of_stages(problem: Problem, seed: int) -> list[np.ndarray]:
-    """Numbers of the rows on which the path begins, and of those on which it goes on: at last all, if not too many."""
+    """Return the row numbers of each stage of the path, from few rows to all, or to as many as trials allow."""
     n = len(problem.y)
-    if begins_on_few(problem):
+    if uses_subsampling(problem):
         return growing_samples(problem.y, seed, most=MOST_ROWS_AFTERWARDS)
-    if problem.likelihood.has_closed_form or n <= MOST_ROWS_ITERATED + 2:  # samples of others have both extremes, too
+    if problem.likelihood.has_closed_form or n <= MOST_ROWS_ITERATED + 2:  # a sample may have both extremes besides
         return [np.arange(n)]
     drawn = np.random.default_rng(seed).choice(n, size=MOST_ROWS_ITERATED, replace=False)
     few = np.union1d(drawn, [problem.y.argmin(), problem.y.argmax()])
@@ -256,9 +257,10 @@ def in_full_model(problem: Problem, active: Problem, log_params: np.ndarray) -> 
 
 
 def selection_penalty(k: int, p: int, toll: float | None = None) -> float:
-    """Penalty of k units among p in nats: `toll` for each, or by default log C(p, k) + k.
+    """Return the penalty of k units among p in nats: `toll` for each, or by default log C(p, k) + k.
 
-    By default that of the next one is 1 + log((p - k) / (k + 1)), which falls with k; beyond half of them it is 1.
+    By default the penalty of one unit more is 1 + log((p - k) / (k + 1)), which decreases with k; from k = p / 2 on it
+    is 1.
     """
     if toll is not None:
         return toll * k
@@ -276,7 +278,7 @@ class SearchState:
     newest: tuple[int, ...] = ()
 
     def log_params(self, problem: Problem) -> np.ndarray:
-        """The log parameters of the problem of its units."""
+        """Return the state's log parameters in the order of the problem of its active units."""
         return np.log([self.values[name] for name in parameter_names(problem.labels)])
 
 
@@ -298,14 +300,15 @@ class Candidate:
         return self.problem.log_evidence(self.log_params)
 
     def at(self, lengthscale: float) -> Candidate:
-        """The candidate with the units that enter at another length-scale."""
+        """Return the candidate with the entering units at another length-scale."""
         entering = np.log(lengthscale) + self.problem.log_units
         return replace(self, log_params=np.where(self.is_entering, entering, self.log_params))
 
     def at_best_lengthscale(self) -> Candidate:
-        """The candidate at the length-scale of largest evidence; the longest is tried if the next one is no worse.
+        """Return the candidate at the length-scale of largest evidence.
 
-        Short ones are always tried: for a rough function those between it and a line cost more than either.
+        The longest is tried only if the next one is no worse than the one before. All others are always tried: for a
+        rough function medium length-scales can have less evidence than both short and long ones.
         """
         *tried, longest = map(self.at, ENTERING_LENGTHSCALES)
         if tried[-1].evidence >= tried[-2].evidence:
@@ -337,7 +340,7 @@ class StepwiseSearch:
     names: tuple[str, ...]  # of the units
     groups: tuple[tuple[int, ...], ...]  # the columns of each unit
     patience: int
-    subsample_search: StepwiseSearch | None = None  # the search on fewer rows, where expensive trials are made first
+    subsample_search: StepwiseSearch | None = None  # the search on fewer rows, which makes expensive trials
 
     @property
     def n_allowed(self) -> int:
@@ -382,8 +385,8 @@ class StepwiseSearch:
             return best
         pairs = self.best_pairs(state)
         found = [best, self.add_best(state, pairs, reset_signal=True)]
-        # Where half of the units are active, a further one has a small penalty, and one of hundreds of pairs would be
-        # worth it by chance.
+        # With more than half of the units active, a further one has a small penalty, which one of hundreds of pairs
+        # exceeds by chance.
         if pairs and 2 * len(state.active) <= len(self.names):
             found.append(self.add_nonlinear(state, pairs[0]))
         return max((each for each in found if each is not None), key=self.penalised_evidence, default=None)
@@ -391,18 +394,20 @@ class StepwiseSearch:
     def add_best(
         self, state: SearchState, candidates: Sequence[tuple[int, ...]], *, reset_signal: bool = False
     ) -> SearchState | None:
-        """Activate those of the candidate units that have most evidence where they enter, and optimise.
+        """Activate the candidate units of largest evidence as they enter, and optimise.
 
         They are tried with the current signal variance and, on `reset_signal` or if that is negligible, also with the
-        default one: where a unit is active by chance, or by a linear term, a strong effect would look as weak. One of a
-        pair that is active already enters once more, at the length-scale of the other: alone it may have been linear,
-        which a product is not.
+        default one: while the active units have a weak effect, or a linear one, a strong nonlinear effect of another
+        would have too small a variance. An active unit of a pair enters again, at the length-scale of the other: alone
+        it may be linear, and a product is not.
 
-        If every length-scale lowers the evidence, a search would only lengthen it, and there is none.
+        If every length-scale lowers the evidence, a search would only make it longer, and there is none.
         """
         states = [state]
-        if state.active and (reset_signal or self.signal_is_negligible(state)):
-            values = {name: value for name, value in state.values.items() if name != self.signal_var[0]}
+        signal, start = self.signal_var
+        limit = start + np.log(NEGLIGIBLE_SIGNAL)
+        if state.active and (reset_signal or np.log(state.values.get(signal, np.inf)) < limit):
+            values = {name: value for name, value in state.values.items() if name != signal}
             states.append(replace(state, values=values))
         found = [self.best_candidate(states, units) for units in candidates]
         best = max(found, key=lambda candidate: candidate.evidence, default=None)
@@ -411,7 +416,7 @@ class StepwiseSearch:
         return best.as_state() if state.active and best.evidence < state.evidence else self.optimize(best)
 
     def best_candidate(self, states: Sequence[SearchState], units: tuple[int, ...]) -> Candidate:
-        """The best over some states, and over length-scales at which units may enter; on fewer rows if possible."""
+        """Return the best candidate over some states and entering length-scales; on fewer rows if possible."""
         if self.subsample_search is not None:
             found = self.subsample_search.best_candidate(states, units)
             return replace(self.candidate(states[0], units), log_params=found.log_params)
@@ -425,16 +430,11 @@ class StepwiseSearch:
         declared = zip(parameter_names(self.problem.labels), own, self.problem.kernel.parameters, strict=False)
         return next(((name, start) for name, start, each in declared if each.unit == "target**2"), ("", -np.inf))
 
-    def signal_is_negligible(self, state: SearchState) -> bool:
-        """Whether the signal variance is far below that with which searches begin."""
-        name, start = self.signal_var
-        return np.log(state.values.get(name, np.inf)) < start + np.log(NEGLIGIBLE_SIGNAL)
-
     def add_nonlinear(self, state: SearchState, pair: tuple[int, ...]) -> SearchState:
         """Activate a pair at a length-scale at which its product is nonlinear, first on fewer rows if possible.
 
-        With a strong signal that lowers the evidence, whereas at a long length-scale the evidence is flat and a search
-        would end before it began.
+        With a strong signal that lowers the evidence at first; but at a long length-scale the evidence is flat, and a
+        search would end at once.
         """
         if self.subsample_search is None:
             return self.optimize(self.candidate(state, pair).at(NONLINEAR_LENGTHSCALE))
@@ -442,7 +442,7 @@ class StepwiseSearch:
         return self.optimize(candidate) if candidate.evidence > state.evidence else candidate.as_state()
 
     def penalised_evidence(self, state: SearchState) -> float:
-        """Log evidence less the penalty of the active units."""
+        """Return the log evidence less the penalty of the active units."""
         return state.evidence - self.penalty(state)
 
     def penalty(self, state: SearchState) -> float:
@@ -461,19 +461,19 @@ class StepwiseSearch:
         return state
 
     def removals(self, state: SearchState) -> Iterator[SearchState]:
-        """States without one of the units that matter least, optimised; the gain of one that came last is known."""
+        """Yield optimised states without one of the units that matter least, except the unit that entered last."""
         leaving = [unit for unit in state.active if state.newest != (unit,)]
-        rests = [tuple(unit for unit in state.active if unit != left) for left in leaving]
-        for rest in self.cheapest(state, rests):
-            candidate = self.candidate(replace(state, active=rest))
+        subsets = [tuple(unit for unit in state.active if unit != left) for left in leaving]
+        for subset in self.best_subsets(state, subsets):
+            candidate = self.candidate(replace(state, active=subset))
             if candidate.evidence > state.evidence - MOST_MISSED:
                 yield self.optimize(candidate, leaving=True)
 
-    def cheapest(self, state: SearchState, rests: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-        """The rests of the active units that have most evidence, on fewer rows if possible."""
+    def best_subsets(self, state: SearchState, subsets: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        """Return the subsets of the active units with the largest evidence, on fewer rows if possible."""
         if self.subsample_search is not None:
-            return self.subsample_search.cheapest(state, rests)
-        found = [self.candidate(replace(state, active=rest)) for rest in rests]
+            return self.subsample_search.best_subsets(state, subsets)
+        found = [self.candidate(replace(state, active=subset)) for subset in subsets]
         return [each.active for each in sorted(found, key=lambda candidate: -candidate.evidence)[:N_LEAVING]]
 
     def prune_long_lengthscales(self, state: SearchState) -> SearchState:
@@ -492,12 +492,12 @@ class StepwiseSearch:
     # Score statistics.
 
     def entry_scores(self, state: SearchState) -> np.ndarray:
-        """Score statistics of inactive units as they enter; minus infinity for active ones."""
+        """Return score statistics of inactive units as they enter; minus infinity for active ones."""
         inputs = self.score_inputs(state)
         return self.scores_of_units(state, entry_scores(inputs.slope.G, inputs.K0, inputs.features))
 
     def feature_scores(self, state: SearchState) -> np.ndarray:
-        """The largest score statistics of inactive units over the effects that they may have."""
+        """Return the largest score statistics of inactive units over the effects that they may have."""
         return self.scores_of_units(state, feature_scores(self.score_inputs(state)))
 
     def scores_of_units(self, state: SearchState, scores: np.ndarray) -> np.ndarray:
@@ -507,18 +507,18 @@ class StepwiseSearch:
 
     @staticmethod
     def largest(scores: np.ndarray, most: int) -> list[int]:
-        """The units with the largest scores."""
+        """Return the units with the largest scores."""
         return [int(unit) for unit in np.argsort(-scores)[:most] if np.isfinite(scores[unit])]
 
     def best_pairs(self, state: SearchState) -> list[tuple[int, ...]]:
-        """The units of the pairs of features with the largest scores, of which one may be active."""
+        """Return the units of the pairs of features with the largest scores; one of each pair may be active."""
         owner = {j: unit for unit, columns in enumerate(self.groups) for j in columns}
         inputs = self.score_inputs(state)
         found = best_pairs(inputs.weights, inputs.features[0], inputs.active, N_TRIED)
         return [tuple({owner[j]: None for j in pair}) for pair in found]
 
     def score_inputs(self, state: SearchState) -> ScoreInputs:
-        """Inputs of the score statistics; those of the last state are kept."""
+        """Return the inputs of the score statistics; those of the last state are cached."""
         if state not in self._last_inputs:
             active = self.columns(state.active)
             problem = self.low_precision.on_columns(active)
@@ -540,17 +540,17 @@ class StepwiseSearch:
     # Searches for the hyperparameters of a state.
 
     def candidate(self, state: SearchState, units: tuple[int, ...] = ()) -> Candidate:
-        """The start of a search in which units enter a state."""
+        """Return the start of a search in which units enter a state."""
         active = (*state.active, *(unit for unit in units if unit not in state.active))
         problem = self.low_precision.on_columns(self.columns(active))
-        known = state.values if state.active else {}  # in the null model the signal has vanished, and would stay so
+        known = state.values if state.active else {}  # the signal variance of the null model is 0, and would stay so
         names = parameter_names(problem.labels)
         own = problem.log_params + problem.log_units
         log_params = np.array([np.log(known[name]) if name in known else own[i] for i, name in enumerate(names)])
         return Candidate(active, units, problem, log_params, self.lengthscales_of(units, problem))
 
     def lengthscales_of(self, units: Sequence[int], problem: Problem) -> np.ndarray:
-        """Which parameters are length-scales of these units; of a sum of radial terms, those of the first."""
+        """Return which parameters are length-scales of these units; of a sum of radial terms, those of the first."""
         declared = zip(problem.labels, problem.is_lengthscale, strict=True)
         owners = [feature if is_lengthscale else None for (_, feature), is_lengthscale in declared]
         found = np.zeros(len(owners), bool)
@@ -558,11 +558,11 @@ class StepwiseSearch:
         return found
 
     def optimize(self, candidate: Candidate, *, leaving: bool = False, least_gain: float = LEAST_GAIN) -> SearchState:
-        """Search the hyperparameters of a candidate; briefly if that is to tell what `leaving` a unit out costs."""
+        """Search the hyperparameters of a candidate; with fewer iterations if that has a unit less, `leaving`."""
         if candidate.entering:
             set_status(f"trying {' and '.join(self.names[unit] for unit in candidate.entering)}")
-        # On the first rows only the final search has it: where units enter, that of a third of the rows led to other
-        # optima, and the second input of Ishigami's function stayed inactive.
+        # In the first stage only the final search has a curvature. For entering units that of a third of the rows led
+        # to other optima, and the second input of Ishigami's function stayed inactive.
         curvature = None if self.subsample_search is None else self.curvature(candidate)
         problem = candidate.problem
         if curvature is None:
@@ -575,7 +575,7 @@ class StepwiseSearch:
         return candidate.state_at(end.log_params, end.objective - prior)
 
     def curvature(self, candidate: Candidate) -> np.ndarray | None:
-        """About the curvature of the objective at a candidate, from fewer rows; None where they are too few."""
+        """Estimate the curvature of the objective at a candidate from fewer rows; None where they are too few."""
         fewer = self.curvature_search if self.subsample_search is None else self.subsample_search
         return None if fewer is None else fewer.scaled_curvature(candidate, len(self.problem.y))
 
@@ -588,7 +588,7 @@ class StepwiseSearch:
         return replace(self, problem=self.problem.on_rows(sample_rows(self.problem.y, size, CURVED_SEED)))
 
     def scaled_curvature(self, candidate: Candidate, n_rows: int) -> np.ndarray:
-        """The curvature of the objective on these rows, as if there were more of them."""
+        """Return the curvature of the objective on these rows, as if there were more of them."""
         problem = self.problem.on_columns(self.columns(candidate.active))
         return curvature_at(problem, self.hyper.prior.log_prior, candidate.log_params, n_rows)
 
@@ -598,7 +598,7 @@ class StepwiseSearch:
         return self.problem.with_engine(self.problem.engine.low_precision())
 
     def columns(self, units: Sequence[int]) -> tuple[int, ...]:
-        """The columns of some units, one unit after another."""
+        """Return the columns of some units, one unit after another."""
         return tuple(j for unit in units for j in self.groups[unit])
 
     # Progress and report.
@@ -618,7 +618,7 @@ class StepwiseSearch:
         return self.progress.update(n_active + 1, self.evaluations[n_active])
 
     def report(self, path: SearchPath) -> SiftReport:
-        """Return what the selection did, with the score statistics of inactive features."""
+        """Return the report of the selection, with the score statistics of inactive features."""
         scores = self.feature_scores(path.best)
         by_feature = np.empty(len(self.problem.names))
         for score, columns in zip(scores, self.groups, strict=True):

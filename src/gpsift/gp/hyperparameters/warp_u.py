@@ -1,10 +1,10 @@
-r"""Sampling of a posterior with several modes: the modes are found, and laid over one another (warp-U transformation).
+r"""Sampling of a posterior with several modes, which the warp-U transformation maps onto one.
 
 **Finding modes** (`find_modes`). The data may be explained by one set of features or by another one. From the highest
-mode that is known each length-scale in turn is set to where its feature acts strongly, or not at all if it does so
-already. The others are searched while it is held there, then all of them. On 300 rows of Boston Housing that finds four
-modes of 13 features within 600 evaluations, where starts of all length-scales at once, equal or random, find two of
-them and twenty of them no more.
+known mode each length-scale in turn is set to a value at which its feature has a strong effect, or none if it has a
+strong one already. The others are searched with this one fixed, then all of them. On 300 rows of Boston Housing that
+finds four modes of 13 features within 600 evaluations, where starts of all length-scales at once, equal or random, find
+two of them and twenty of them no more.
 
 **Sampling them** (`WarpU`). A chain rarely crosses the valleys between modes. Around mode k, with whitened coordinates
 z = c_k + A_k w, the density is about exp(t_k - |w|^2 / 2), where t_k is its log density. Every z is divided among the
@@ -34,9 +34,9 @@ import numpy as np
 from gpsift.gp.hyperparameters.coordinates import PriorQuantiles, ToParams, Whitened, find_mode
 from gpsift.gp.hyperparameters.priors import Density
 
-# Draws whose terms are remembered: a draw is one of the last points of a chain, of many chains at a time.
+# Points whose terms are cached: a draw is one of the last points of its chain, and many chains share the cache.
 N_REMEMBERED = 512
-# Where a length-scale is held, in prior quantiles: the feature acts, or does not. It acts already below the third one.
+# Fixed length-scales in prior quantiles, with a strong effect and with none. An effect is strong below the third.
 STRONG = -4.0
 WEAK = 0.5
 ACTS = -1.5
@@ -44,15 +44,14 @@ HELD_ITERATIONS = 15
 # Two modes differ if the line between them goes this many nats below the lower one, at one of these points.
 VALLEY = 1.0
 BETWEEN = (0.25, 0.5, 0.75)
-# Modes are left out whose mass is this many nats below that of the heaviest, and all but this many: a larger number
-# costs more than it brings.
+# Modes with a log mass this far below the largest are dropped, and all but this many: more cost more than they gain.
 LEAST_MASS = 5.0
 MOST_MODES = 5
 
 
 @dataclass(frozen=True, eq=False)
 class WarpU:
-    """Coordinates w of several modes at once, each with those around it and its log density."""
+    """Coordinates w that map all modes to 0: whitened coordinates of each mode, and log densities at the modes."""
 
     modes: tuple[Whitened, ...]
     heights: np.ndarray
@@ -91,11 +90,11 @@ class WarpU:
         return np.linalg.slogdet(self._axes)[1]
 
     def points(self, w: np.ndarray) -> np.ndarray:
-        """z of w around each mode, (mode, parameter)."""
+        """Return z of w around each mode, (mode, parameter)."""
         return self._centers + self._axes @ w
 
     def log_shares(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Logarithm of each mode's share in z, and its gradient: (mode,), (mode, parameter)."""
+        """Return the logarithm of each mode's share in z, and its gradient: (mode,), (mode, parameter)."""
         along = np.einsum("kij,kj->ki", self._inverse_axes, z - self._centers)
         hills = self.heights - 0.5 * np.sum(along**2, axis=1)
         slopes = -np.einsum("kij,ki->kj", self._inverse_axes, along)
@@ -103,7 +102,7 @@ class WarpU:
         return log_shares, slopes - np.exp(log_shares) @ slopes
 
     def start(self, _starts: np.ndarray, _rng: np.random.Generator) -> np.ndarray:
-        """Return 0, where all modes are."""
+        """Return 0, to which all modes are mapped."""
         return np.zeros(self._centers.shape[1])
 
     def density(self, of_params: Density) -> Density:
@@ -133,7 +132,7 @@ class WarpU:
         return log_params
 
     def _terms(self, of_z: Density, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Logarithms of the terms of the density of w, and their gradients."""
+        """Return the logarithms of the terms of the density of w, and their gradients."""
         terms, gradients = self._log_volumes.copy(), np.empty((len(self.modes), w.size))
         for k, z in enumerate(self.points(w)):
             value, gradient = of_z(z)
@@ -152,7 +151,7 @@ def find_modes(density: Density, starts: Sequence[np.ndarray], is_lengthscale: n
     known: list[np.ndarray] = []
 
     def search(start: np.ndarray) -> None:
-        """Add the mode that is found, unless it is one of the known ones; of two that are one the higher stays."""
+        """Find a mode and add it, or replace a known one from which no valley separates it if it is higher."""
         mode = find_mode(density, start)
         same = next((k for k, other in enumerate(known) if not has_valley(density, mode, other)), None)
         if same is None:
@@ -171,13 +170,13 @@ def find_modes(density: Density, starts: Sequence[np.ndarray], is_lengthscale: n
 
 
 def has_valley(density: Density, one: np.ndarray, other: np.ndarray) -> bool:
-    """Whether the line between two modes goes through a valley."""
+    """Return whether the density along the line between two modes falls well below the lower one."""
     lower = min(density(one)[0], density(other)[0])
     return any(density(one + share * (other - one))[0] < lower - VALLEY for share in BETWEEN)
 
 
 def hold(density: Density, held: np.intp) -> Density:
-    """Return a density for a search that leaves one coordinate where it is."""
+    """Return the density with a zero gradient by one coordinate, so that a search holds it fixed."""
 
     def without_slope(z: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = density(z)

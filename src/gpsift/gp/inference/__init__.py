@@ -1,9 +1,9 @@
-"""From a kernel, a likelihood and data to the latent posterior and its evidence, with a matrix of all rows.
+"""Dense inference: the latent posterior and its evidence for a kernel, a likelihood and data.
 
 `base.py` has the interface of all methods of inference. `exact.py` serves Gaussian noise (with `exact_rbf.py`, a fast
 path for the default kernel), `ep.py` and `laplace.py` any other likelihood, and `softmax.py` several classes, each with
-a latent function, whose posterior is in `softmax_posterior.py`. `memory.py` says how much memory a method needs. Read
-`exact.py` first. With too many rows for a matrix of all of them, `gpsift.gp.sparse` takes over.
+a latent function, whose posterior is in `softmax_posterior.py`. `memory.py` estimates the memory that a method
+needs. All have a covariance matrix of all rows; `gpsift.gp.sparse` has none. Read `exact.py` first.
 """
 
 import lazy_loader

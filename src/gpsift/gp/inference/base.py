@@ -25,7 +25,7 @@ LOG_2PI = math.log(2.0 * math.pi)
 
 @dataclass(frozen=True)
 class Evidence:
-    """Log marginal likelihood, its gradient with respect to log hyperparameters, and the jitter it needed.
+    """Log marginal likelihood, its gradient by log hyperparameters, and the jitter of the Cholesky factor.
 
     The gradient has an entry for each of `kernel.log_params`, and a last one for a noise variance that all points
     share.
@@ -36,7 +36,7 @@ class Evidence:
     jitter: float
 
     def without_noise(self) -> Evidence:
-        """Return the evidence of observations whose noise is known, which has no derivative by a shared one."""
+        """Return the evidence without the derivative by a shared noise variance, for observations of known noise."""
         return Evidence(self.value, self.gradient[:-1], self.jitter)
 
 
@@ -71,7 +71,7 @@ class InferenceMethod(ABC):
 
     @property
     def has_exact_slopes(self) -> bool:
-        """Whether gradients of the evidence are right to rounding, not only as far as an iteration converges."""
+        """Whether gradients of the evidence are exact up to rounding, not up to the tolerance of an iteration."""
         return False
 
     @abstractmethod
@@ -94,7 +94,7 @@ class InferenceMethod(ABC):
         return evidence
 
     def infer_at_training_points(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
-        """Infer the posterior for one evaluation at its training points; where that is quicker, for these alone."""
+        """Infer the posterior for use at the training points only, which some methods do in less time."""
         return self.infer(kernel, likelihood)
 
     def log_evidence(self, kernel: Kernel, likelihood: Likelihood) -> float:
@@ -138,20 +138,20 @@ class DenseInference(InferenceMethod):
         """Return a method on some of the rows."""
 
     def low_precision(self) -> Self:
-        """Return a method on the same data whose results may have fewer digits, for the first of several searches."""
+        """Return a method on the same data with less accurate results, for the first of several searches."""
         return self
 
 
 @dataclass(eq=False)
 class WarmStart:
-    """The end of the last iteration, where the next one starts; methods on other columns of the rows share it."""
+    """The end of the last iteration, where the next one starts; methods on other columns share it."""
 
     last: Any = None
 
 
 @dataclass(frozen=True, eq=False)
 class IteratedInference(DenseInference):
-    """Inference by iteration, which starts at the end of the last one if `warm`."""
+    """Inference by iteration; each run starts at the end of the run before if `warm`."""
 
     X: np.ndarray
     y: np.ndarray
@@ -160,7 +160,7 @@ class IteratedInference(DenseInference):
     tolerance: float = field(kw_only=True)
 
     LOW_PRECISION: ClassVar[float]  # the tolerance of `low_precision`
-    VALUE_ALONE: ClassVar[float]  # the evidence without its gradient has this times the tolerance
+    VALUE_ALONE: ClassVar[float]  # factor of the tolerance for the evidence without its gradient
 
     @abstractmethod
     def _run(self, K: np.ndarray, likelihood: Likelihood, tolerance: float) -> Any:
@@ -212,7 +212,7 @@ def site_var(K: np.ndarray, precision: np.ndarray) -> np.ndarray | None:
     return 1.0 / precision if np.all(precision * np.diagonal(K) > LEAST_PRECISION) else None
 
 
-# A site that takes less than this share of its marginal's precision leaves too few digits of the difference from 1.
+# Where a site has less than this share of its marginal's precision, 1 - B^-1_ii has too few digits.
 LEAST_SHARE = 1e-4
 
 

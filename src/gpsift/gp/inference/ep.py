@@ -4,11 +4,11 @@ Site i has precision tau_i and natural mean nu_i. With D = diag(1 / tau) and tar
 posterior is that of exact inference: weights (K + D)^-1 t and M = (K + D)^-1, kept as S B^-1 S with S = sqrt(tau) and
 B = I + S K S, which allows vanishing precisions (Rasmussen & Williams 2006, sections 3.6 and 5.5.2).
 
-Sweeps that move all sites at once can overshoot and go round in circles, as where many rows have the same inputs and
-the function is steep. Then the means are found by Newton's method, with the variances of the cavities held. Let Z_i(h)
-be the integral of likelihood term i over its cavity N(h, v_i), and g_i the derivative of log Z_i. At a fixed point the
-weights are g_i(h_i), and the means m = K g are those of the tilted distributions, m_i = h_i + v_i g_i(h_i). With the
-v_i held, these are the equations of a mode:
+Sweeps that update all sites at once can overshoot and oscillate, for example where many rows have the same inputs and
+the function is steep. Then the means are found by Newton's method, with the variances of the cavities held fixed. Let
+Z_i(h) be the integral of likelihood term i over its cavity N(h, v_i), and g_i the derivative of log Z_i. At a fixed
+point the weights are g_i(h_i), and the means m = K g are those of the tilted distributions, m_i = h_i + v_i g_i(h_i).
+With the v_i held, these are the equations of a mode:
 
 .. math:: \max_m \sum_i \phi_i(m_i) - \tfrac12 m^T K^{-1} m, \qquad
     \phi_i(m) = \min_h \log Z_i(h) + (m - h)^2 / (2 v_i),
@@ -43,37 +43,37 @@ from gpsift.reference.posterior import Posterior, TriangularFactor
 
 # Sweeps of one inference, at most.
 MAX_SWEEPS = 500
-# Far from the fixed point sites move by this share of the way to their matched values; halved, near and far, when the
-# sweeps stop converging.
+# Damping: the step to the matched sites is multiplied by this while they are far from the fixed point, and halved
+# anywhere after `PATIENCE` sweeps without progress, down to the smallest.
 DAMPING = 0.9
 SMALLEST_DAMPING = 0.02
 PATIENCE = 4
-# After as many sweeps that have not come nearer, each is followed by Newton's method for the means, which stops with
-# this share of the log joint density left to gain.
+# After this many sweeps without progress each sweep ends with Newton's method for the means, up to this expected gain
+# as a share of the log joint density.
 PATIENCE_WITH_MEANS = 3
 MEANS_TOLERANCE = 1e-8
-# Steps before the last that are extrapolated (Anderson 1965).
+# Earlier steps that enter the extrapolation (Anderson 1965).
 MEMORY = 5
-# Steps are extrapolated while sites move by less than this, in widths of their cavities: farther away nothing is
-# linear.
+# Steps are extrapolated while sites move by less than this, in standard deviations of their cavities: larger steps
+# are not linear.
 NEAR = 0.3
-# The least precision of a site, as a share of its cavity's: a site that would need a negative one gets this.
+# The least precision of a site, as a share of its cavity's; it replaces a negative one.
 LEAST_SHARE = 1e-10
-# Steps of the search for the mean of a cavity, and what is left at its end, as a share of the mean and of the standard
-# deviation of the cavity.
+# Steps of the search for the mean of a cavity, and its tolerance, as a share of the mean and of the standard deviation
+# of the cavity.
 MAX_STEPS = 60
 LEFT = 1e-10
-# Steps of Newton's method for all means, which take less than ten where there is no trouble with digits.
+# Steps of Newton's method for all means; fewer than ten suffice unless rounding errors are large.
 MAX_ITERATIONS = 25
-# Standard deviations of the cavity by which such a search goes on while it has met values on one side only.
+# Step of the search for the mean of a cavity while only one end of its bracket is known, in standard deviations.
 STRIDE = 10.0
-# How far the sites of expectation propagation may still move, in widths of their cavities: for a posterior, for the
-# evidence with its slopes, and in low precision. The evidence is flat around the fixed point. On 300 rows it was
-# right to 5e-10 nats and its slopes to 8e-5 with the second, to 2e-5 and 0.013 with the third.
+# Tolerances of expectation propagation, in standard deviations of the cavities: for a posterior, for the evidence with
+# its gradient, and in low precision. The evidence is stationary at the fixed point: on 300 rows its error was 5e-10
+# nats and that of its gradient 8e-5 with the second tolerance, 2e-5 and 0.013 with the third.
 EP_TOLERANCE = 1e-9
 EP_SEARCH_TOLERANCE = 1e-5
 EP_LOW_PRECISION = 1e-3
-# The evidence alone is flat, and may be found with this times the tolerance: to 1e-3 nats at most.
+# Factor of the tolerance for the evidence without its gradient, whose error is then 1e-3 nats at most.
 EP_VALUE_ALONE = 10.0
 
 
@@ -84,14 +84,14 @@ class Sites:
     tau: np.ndarray
     nu: np.ndarray
 
-    def toward(self, other: Self, share: float) -> Self:
+    def interpolate(self, other: Self, share: float) -> Self:
         """Move a share of the way to other sites."""
         tau, nu = (1.0 - share) * self.tau + share * other.tau, (1.0 - share) * self.nu + share * other.nu
         return type(self)(tau, nu)
 
 
 class Step(NamedTuple):
-    """Sites, and the values that a sweep moves them to."""
+    """Sites before and after a sweep."""
 
     sites: Sites
     moved: Sites
@@ -99,7 +99,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EPResult:
-    """Sites with the marginals, cavities and tilted distributions that belong to them: at the end, the fixed point.
+    """Sites with their marginals, cavities and tilted distributions; the last result is the fixed point.
 
     The cavities are the marginals without the site of the point itself.
     """
@@ -132,18 +132,18 @@ class EPResult:
 
     @property
     def distance(self) -> float:
-        """How far the tilted moments are from those of the marginals, in widths of the cavities."""
+        """Largest difference of tilted and marginal moments, in standard deviations of the cavities."""
         tilted, width = self.tilted, np.sqrt(self.cavity_var)
         return max(
             float(np.max(np.abs(tilted.mean - self.mean) / width)),
             float(np.max(np.abs(np.sqrt(tilted.var) - np.sqrt(self.var)) / width)),
         )
 
-    def follow(self, moved: Sites) -> Sites:
-        """Match the sites once more after the means have followed `moved`, with the variances of the cavities held.
+    def match_after_means(self, moved: Sites) -> Sites:
+        """Match the sites once more, at the means under the sites `moved` and the old variances of the cavities.
 
-        New means need no new factor, and the variances of cavities hardly move: a sixth of the distance is left that a
-        sweep without this leaves.
+        New means need no new factor, and the variances of cavities hardly change. The distance to the fixed point is
+        then a sixth of that after a plain sweep.
         """
         mean = symv(self.density.K, self.refine(moved, self.sites.nu - self.sites.tau * self.mean))
         cavity_mean = mean + self.cavity_var * (moved.tau * mean - moved.nu)
@@ -152,7 +152,7 @@ class EPResult:
     def match_by_newton(self) -> Sites | None:
         """Match the sites at the means that Newton's method finds for the variances of these cavities.
 
-        None where rounding keeps it from arriving.
+        Return None where rounding errors prevent convergence.
         """
         K, y, size, likelihood = self.density.K, self.density.y, self.density.size, self.density.terms
         cavities = CavityTerms(likelihood, self.cavity_mean, self.cavity_var)
@@ -194,15 +194,15 @@ def expectation_propagation(
     start: Sites | None = None,
     tolerance: float = 1e-9,
 ) -> EPResult:
-    """Iterate until no site's mean or standard deviation moves by more than `tolerance` of its cavity's width.
+    """Iterate until means and standard deviations change by less than `tolerance` of the cavity's standard deviation.
 
-    Where sweeps do not converge, Newton's method finds the means at the given variances before these move.
+    Where sweeps do not converge, Newton's method finds the means before the variances change.
     """
     density = SingleLatentDensity(K, y, size, likelihood)
     sites = Sites(np.zeros(y.size), np.zeros(y.size)) if start is None else start
     damping, smallest_move, stalled, n_stalled, sweep = 1.0, np.inf, 0, 0, 0
     trail: list[Step] = []
-    newton_works = True  # as long as Newton's method finds the means where it is tried
+    newton_works = True  # until Newton's method fails to find the means
     while True:
         sweep += 1
         try:
@@ -210,13 +210,13 @@ def expectation_propagation(
         except NotPositiveDefinite:
             if len(trail) < 2:
                 raise
-            # Extrapolated to where a site takes more than there is: one step of the last sites instead.
-            sites, trail = trail[-1].sites.toward(trail[-1].moved, DAMPING * damping), []
+            # The extrapolated sites leave some cavity without positive variance: take a damped step instead.
+            sites, trail = trail[-1].sites.interpolate(trail[-1].moved, DAMPING * damping), []
             state = EPResult.of(density, sites)
         move = state.distance
         if move < tolerance or sweep == MAX_SWEEPS:
             return replace(state, converged=move < tolerance, n_sweeps=sweep)
-        # Parallel updates can overshoot or go round in circles: slow down when no sweep has come nearer for a while.
+        # Parallel updates can overshoot or oscillate: damp them after several sweeps without progress.
         stalled = 0 if move < smallest_move else stalled + 1
         n_stalled += bool(stalled)
         smallest_move = min(move, smallest_move)
@@ -230,31 +230,28 @@ def expectation_propagation(
             newton_works = not try_newton
             moved = match_sites(state.cavity_mean, state.cavity_var, state.tilted)
             if move > NEAR:
-                sites = sites.toward(moved, DAMPING * damping)
+                sites = sites.interpolate(moved, DAMPING * damping)
                 continue
-            moved = state.follow(moved)
+            moved = state.match_after_means(moved)
         trail = [*trail[-MEMORY:], Step(sites, moved)]
         sites = extrapolate(trail, state.cavity_var, damping)
 
 
 def extrapolate(trail: list[Step], cavity_var: np.ndarray, damping: float) -> Sites:
-    """Extrapolate the last steps to their fixed point, as if they were linear (Anderson 1965).
-
-    One step alone is damped.
-    """
-    width = np.sqrt(cavity_var)  # brings precisions and natural means to one scale
+    """Extrapolate the last steps to their fixed point, as if they were linear (Anderson 1965); damp a single one."""
+    width = np.sqrt(cavity_var)  # scales precisions and natural means alike
 
     def scaled(sites: Sites) -> np.ndarray:
         return np.concatenate([sites.tau * cavity_var, sites.nu * width])
 
-    here = np.stack([scaled(step.sites) for step in trail])
-    moves = np.stack([scaled(step.moved) for step in trail]) - here
-    there = here[-1] + damping * moves[-1]
+    starts = np.stack([scaled(step.sites) for step in trail])
+    moves = np.stack([scaled(step.moved) for step in trail]) - starts
+    end = starts[-1] + damping * moves[-1]
     if len(trail) > 1:
-        there = there - np.diff(here + damping * moves, axis=0).T @ anderson_shares(moves)
-    tau, nu = np.split(there, 2)
-    if np.any(tau <= 0):  # no place for a site: one step only
-        return trail[-1].sites.toward(trail[-1].moved, damping)
+        end = end - np.diff(starts + damping * moves, axis=0).T @ anderson_shares(moves)
+    tau, nu = np.split(end, 2)
+    if np.any(tau <= 0):  # sites need positive precisions
+        return trail[-1].sites.interpolate(trail[-1].moved, damping)
     return Sites(tau / cavity_var, nu / width)
 
 
@@ -270,7 +267,7 @@ def match_sites(cavity_mean: np.ndarray, cavity_var: np.ndarray, tilted: Moments
 
 
 class CavityTerms:
-    """phi of every term, in place of a likelihood; searches begin at the means of cavities that were found last."""
+    """The terms phi_i in the role of a likelihood; each search starts at the cavity means of the search before."""
 
     is_log_concave = True
 
@@ -292,8 +289,8 @@ class CavityTerms:
     def cavities(self, y: np.ndarray, f: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, Moments]:
         """Find the means of the cavities whose tilted distributions have the means f, and the moments of these.
 
-        By Newton's method, and where it leaves the bracket of the solution, by bisection: the mean of a tilted
-        distribution rises with that of its cavity.
+        Newton's method finds them, with bisection where it leaves the bracket of the solution: the mean of a tilted
+        distribution increases with that of its cavity.
         """
         sd = np.sqrt(self.cavity_var)
         below, above = np.full(f.size, -np.inf), np.full(f.size, np.inf)
@@ -323,7 +320,7 @@ def newton_cavities(
     with np.errstate(over="ignore", invalid="ignore"):
         density, zero = SingleLatentDensity(K, y, size, terms), np.zeros(y.size)
         start = weights if density.log_joint(weights, K @ weights) > density.log_joint(zero, zero) else zero
-        # By factors: where the function is steep, what products leave out of a step grows by the eigenvalues of K.
+        # Steps are by factors: the eigenvalues of K would magnify the error of products where the function is steep.
         mode = latent_mode(density, start=start, tolerance=tolerance, max_iterations=MAX_ITERATIONS, by_products=False)
         found = terms.cavities(y, mode.f, size)
     return found if mode.converged and np.all(np.isfinite(found[0])) and np.all(found[1].var > 0) else None
@@ -353,8 +350,8 @@ class EPInference(SingleLatentInference):
         )
 
     def stateless(self) -> Self:
-        # Always from the last sites here, which are near, and to fewer digits: half the sweeps. A sampler that accepts
-        # by the evidence tolerates slopes that are right to 0.013: its steps stay reversible.
+        # Every run starts from the current sites, in low precision, with half the sweeps. A sampler accepts by the
+        # value of the evidence, so that gradients with errors of 0.013 leave its steps reversible.
         return replace(self.low_precision(), warm=False)
 
     def _run(self, K: np.ndarray, likelihood: Likelihood, tolerance: float) -> EPResult:

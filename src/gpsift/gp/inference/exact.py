@@ -49,7 +49,7 @@ def exact_evidence(kernel: Kernel, X: Array, y: Array, noise_var: Array | float)
     alpha = cholesky_solve(L, y)
     value = log_evidence_of(y, alpha, L)
     G = inverse_from_cholesky(L)
-    del L  # a matrix less at the worst moment: on a device memory ends before patience does
+    del L  # lowers the peak of memory by a matrix, which limits the rows on a device
     G -= alpha[:, None] * alpha
     G *= -0.5
     noise_gradient = float(xp.sum(xp.linalg.diagonal(G) * noise_var))
@@ -158,7 +158,7 @@ class ExactInference(DenseInference):
         return type(self)(take_rows(self.X, rows), take_rows(self.y, rows))
 
     def stateless(self) -> Self:
-        # For a sampler that accepts by the evidence: its steps stay reversible whatever the digits of the slopes.
+        # Samplers accept by the value of the evidence, so that inexact gradients leave their steps reversible.
         return type(self)(self.X, self.y, low_precision=True)
 
     @property

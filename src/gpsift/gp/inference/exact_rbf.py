@@ -22,8 +22,8 @@ from gpsift.gp.inference.base import LOG_2PI, Evidence
 from gpsift.kernels import Constant, Kernel, SquaredExponential, Sum
 from gpsift.reference.posterior import Posterior, TriangularFactor
 
-# Slopes in single precision are worth their copies from this many rows on, and have digits enough while the noise is at
-# least this share of the prior variance: on 300 rows slopes of up to 26 and 55 were right to 4e-5 and 2e-4.
+# Gradients in single precision save time from this many rows on. They are accurate enough while the noise is at least
+# this share of the prior variance: on 300 rows gradients of up to 26 and 55 had errors of 4e-5 and 2e-4.
 SINGLE_ROWS = 150
 SINGLE_NOISE = 1e-3
 
@@ -57,7 +57,7 @@ class RBFEvidence:
 
     @staticmethod
     def serves(kernel: Kernel, X: Array) -> bool:
-        """Whether this class computes the evidence of such a kernel and array."""
+        """Return whether this class computes the evidence of such a kernel and array."""
         terms = kernel.terms if isinstance(kernel, Sum) else (kernel,)
         radial = [term for term in terms if type(term) is SquaredExponential]
         constant = [term for term in terms if type(term) is Constant]
@@ -101,10 +101,10 @@ class RBFEvidence:
     def by_log_params(
         self, kernel: Kernel, noise_var: np.ndarray | float | None = None
     ) -> Callable[[np.ndarray], Evidence | None]:
-        """Return the evidence as a function of the kernel's log parameters, which makes no kernel each time.
+        """Return the evidence as a function of the kernel's log parameters; no kernel is made at each evaluation.
 
-        Without a noise variance its logarithm is the last of the parameters. It is the last of the gradient in any
-        case. The function returns None where the matrix needs jitter.
+        If `noise_var` is None, its logarithm is the last parameter. The last entry of the gradient is always that by
+        the log noise variance. The function returns None where the matrix needs jitter.
         """
         terms = kernel.terms if isinstance(kernel, Sum) else (kernel,)
         ends = np.cumsum([term.log_params.size for term in terms]).tolist()
@@ -131,7 +131,7 @@ class RBFEvidence:
             K, A, scaled, ones, syr, symv, symm = self._for_slopes(np.min(noise) / (np.exp(log_signal) + level))
             invert_cholesky_in_place(A)
 
-            # From here on A holds A^-1 - alpha alpha^T = -2 G, and K becomes W = A o K = -2 G o K.
+            # Now A becomes A^-1 - alpha alpha^T = -2 G, and K becomes W = A o K = -2 G o K.
             syr(-1.0, alpha, lower=1, a=A, overwrite_a=1)
             gradient[-1] = -0.5 * float((_diagonal(A) * noise).sum())
             self._multiply(K, A)
@@ -145,7 +145,7 @@ class RBFEvidence:
         return evidence
 
     def _for_slopes(self, noise_share: float) -> _Workspaces:
-        """Return K, the factor of A and the scaled coordinates, in single precision where slopes may be."""
+        """Return the workspaces for a gradient, in single precision where that is accurate enough."""
         if self._singles is None or noise_share < SINGLE_NOISE:
             return _Workspaces(self._K, self._A, self._scaled, self._ones, blas.dsyr, blas.dsymv, blas.dsymm)
         singles = self._singles
@@ -163,7 +163,7 @@ class RBFEvidence:
         return radial, sum(term.constant_var for term in terms if isinstance(term, Constant))
 
     def _multiply(self, A: np.ndarray, B: np.ndarray) -> None:
-        """Multiply A by B in place, entry by entry."""
+        """Multiply the lower triangle of A by that of B in place, entry by entry."""
         for start, stop in self._blocks:
             A[start:, start:stop] *= B[start:, start:stop]
 
@@ -176,10 +176,10 @@ class RBFEvidence:
         *,
         clean: bool = False,
     ) -> tuple[np.ndarray, float, np.ndarray] | None:
-        """Fill K, and A = K + level + noise with its factor; None without one.
+        """Compute K, and factorise A = K + level + noise in place; return None where A has no factor.
 
-        Return alpha = A^-1 y, the log evidence, and the squares of the scaled coordinates. `clean` writes zeros into
-        the other triangle of the factor.
+        Return alpha = A^-1 y, the log evidence, and the squares of the scaled coordinates. `clean` sets the
+        upper triangle of the factor to zero.
         """
         np.divide(self._centred, lengthscale, out=self._scaled)
         squares = self._scaled * self._scaled
@@ -197,7 +197,7 @@ class RBFEvidence:
         _, info = lapack.dpotrf(self._A, lower=1, clean=clean, overwrite_a=1)
         if info != 0:
             return None
-        # Not dpotrs, which for one right-hand side takes three times as long.
+        # For one right-hand side dpotrs takes three times as long as two calls of dtrsv.
         root = blas.dtrsv(self._A, self.y, lower=1)
         value = -0.5 * (root @ root) - np.log(diagonal).sum() - 0.5 * self.X.shape[0] * LOG_2PI
         return blas.dtrsv(self._A, root, lower=1, trans=1, overwrite_x=1), float(value), squares

@@ -46,10 +46,10 @@ from gpsift.reference.posterior import DenseFactor, Factor, Posterior, Triangula
 
 # Newton steps, at most.
 MAX_ITERATIONS = 500
-# What is left to gain at the end, as a share of the log joint density.
+# Expected gain below which Newton's method ends, as a share of the log joint density.
 TOLERANCE = 1e-10
-# What Newton's method may leave before its last step in low precision, as a share of the log joint density; for a value
-# alone the tolerance is multiplied by this.
+# The same tolerance for searches in low precision, and the factor of the tolerance where only the evidence, not its
+# gradient, is needed.
 LOW_PRECISION = 1e-6
 VALUE_ALONE = 100.0
 
@@ -114,7 +114,7 @@ class Curvature:
         return np.einsum("ij,ij->j", V, V)
 
     def times_M(self, b: np.ndarray) -> np.ndarray:
-        """M b."""
+        """Return M b."""
         return sum(factor.apply_transposed(factor.root(b[:, None])) for factor in self.factors)[:, 0]
 
 
@@ -144,12 +144,12 @@ class SingleLatentDensity:
     terms: Any
 
     def log_joint(self, a: np.ndarray, f: np.ndarray) -> float:
-        """log p(y | f) - a^T f / 2, which the mode maximises."""
+        """Return log p(y | f) - a^T f / 2, which the mode maximises."""
         with np.errstate(over="ignore"):
             return float(self.terms.log_density(self.y, f, self.size).sum() - 0.5 * (a @ f))
 
     def derivatives(self, f: np.ndarray) -> Derivatives:
-        """Derivatives of log p(y | f)."""
+        """Return the derivatives of log p(y | f)."""
         return self.terms.derivatives(self.y, f, self.size)
 
     def times_K(self, b: np.ndarray) -> np.ndarray:
@@ -165,18 +165,18 @@ class SingleLatentDensity:
                 return self._step(weights - a, gain, accuracy)
         for W in (-second, self.terms.safe_weights(self.y, f, self.size)):
             try:
-                # Nothing at the mode, whatever the factors of a K that is nearly singular have lost.
+                # This form is 0 at the mode, whatever digits the factors of a nearly singular K have lost.
                 direction = gradient - Curvature(self.K, W).times_M(K_gradient)
             except NotPositiveDefinite:
                 continue
             gain = 0.5 * float(direction @ K_gradient)
-            rounding = TOLERANCE * max(1.0, abs(a @ f))  # which decides the sign of the gain at the mode
+            rounding = TOLERANCE * max(1.0, abs(a @ f))  # rounding decides the sign of the gain at the mode
             if np.isfinite(gain) and gain >= -rounding:
                 return self._step(direction, max(gain, 0.0), None)
         return self._step(K_gradient / np.diagonal(self.K).max(), float("inf"), None)
 
     def newton_weights(self, f: np.ndarray, accuracy: float) -> np.ndarray | None:
-        """The weights at the maximum of the quadratic around any f, by products; None where these take too long."""
+        """Return the weights of a Newton step from f, by products with K; None where these take too long."""
         first, second, _ = self.derivatives(f)
         return self._weights_by_products(f, first, second, accuracy)
 
@@ -186,9 +186,9 @@ class SingleLatentDensity:
     def _weights_by_products(
         self, f: np.ndarray, first: np.ndarray, second: np.ndarray, accuracy: float
     ) -> np.ndarray | None:
-        """b - M K b with b = W f + first."""
+        """Return b - M K b with b = W f + first."""
         K, S = self.K, np.sqrt(-second)
-        # From S f on, which is the solution at the mode.
+        # Conjugate gradients start at S f, which is the solution at the mode.
         step = conjugate_gradients(lambda z: z + S * symv(K, S * z), S * (symv(K, first) - f), accuracy)
         return None if step is None else first - S * step
 
@@ -223,15 +223,15 @@ def latent_mode(
 ) -> Mode:
     """Find the mode by Newton's method from weights `start`, or from zero.
 
-    `near` are latent values instead, such as those of other hyperparameters at their mode: a step from there comes
-    first. They change less with the kernel than the weights do. Steps are found `by_products` with K as long as these
-    raise the log joint density, and by factors otherwise.
+    Given latent values `near`, such as the mode of other hyperparameters, the first step starts from them: they change
+    less with the kernel than weights do. Steps are found by products with K as long as these raise the log joint
+    density, and by factors otherwise, or always without `by_products`.
     """
     K, zero = density.K, np.zeros(density.y.size)
     a = zero if start is None else start
     f = K @ a
     point = Iterate(a, f, density.log_joint(a, f))
-    if not np.isfinite(point.log_joint):  # the weights of smoother functions can mean rates of e^800
+    if not np.isfinite(point.log_joint):  # weights from a smoother function can give rates of e^800
         point = Iterate(zero, zero, density.log_joint(zero, zero))
     accuracy = FIRST_ACCURACY if by_products else None
     if near is not None:
@@ -266,7 +266,7 @@ class LastMode(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LaplaceInference(SingleLatentInference):
-    """Laplace's method; each run starts from the mode of the last one if `warm`."""
+    """Laplace's method; each run starts from the mode of the run before if `warm`."""
 
     tolerance: float = field(default=TOLERANCE, kw_only=True)
 
@@ -278,8 +278,8 @@ class LaplaceInference(SingleLatentInference):
         result = self._run(K, likelihood, self.tolerance)
         W, var = result.curvature.W, result.curvature.var
         # The likelihood as a normal site around the mode: precision W, natural mean W f + gradient.
-        # Sites of negative precision (outliers of a Student-t) can make a neighbour's larger than the posterior's;
-        # without its observation a point is at most as uncertain as under the prior.
+        # An outlier of a Student-t has a site of negative precision, with which a neighbour's site can be more precise
+        # than its marginal. So the variance of a cavity is limited by that of the prior.
         cavity_var = 1.0 / np.maximum(1.0 / var - W, 1.0 / np.diagonal(K))
         cavity_mean = cavity_var * (result.mode / var - (W * result.mode + result.weights))
         return InferenceResult(
@@ -295,7 +295,7 @@ class LaplaceInference(SingleLatentInference):
         return laplace_gradient(result, self.y, self.size, likelihood)
 
     def _run(self, K: np.ndarray, likelihood: Likelihood, tolerance: float) -> LaplaceResult:
-        """Return the highest mode that is found from the last one, and from other starts where there may be several."""
+        """Return the highest mode found from the last one, and from other starts without log-concavity."""
         find = partial(laplace, K, self.y, self.size, likelihood, tolerance=tolerance)
         last: LastMode | None = self.warm_start.last
         if last is None:
@@ -311,7 +311,7 @@ class LaplaceInference(SingleLatentInference):
             modes += [find(start=start) for start in ([smooth] if last is None else [None, smooth])]
         best = max(modes, key=lambda result: result.log_joint)
         if not best.converged and last is not None:
-            # The weights of smoother functions can mean rates of e^48, from where no step raises the joint density.
+            # Weights from a smoother function can give rates of e^48, where no step raises the joint density.
             best = find()
         if self.warm:
             self.warm_start.last = LastMode(best.weights, best.mode) if best.converged else None

@@ -32,10 +32,10 @@ def available_bytes() -> int | None:
     return free if limit is None else min(free, limit)
 
 
-def refuse_too_large(inference: str, n: int, remedy: str, beside: Array | None = None) -> None:
-    """Raise `MemoryError` with the sizes and the remedy if dense inference on n rows would not fit beside an array."""
-    on_host = beside is None or isinstance(beside, np.ndarray)
-    needed, available = bytes_needed(inference, n), available_bytes() if on_host else device_bytes(beside)
+def refuse_too_large(inference: str, n: int, remedy: str, prototype: Array | None = None) -> None:
+    """Raise `MemoryError` with a remedy if dense inference on n rows does not fit on the device of the prototype."""
+    on_host = prototype is None or isinstance(prototype, np.ndarray)
+    needed, available = bytes_needed(inference, n), available_bytes() if on_host else device_bytes(prototype)
     if available is not None and needed > available:
         raise MemoryError(
             f"Inference by {inference!r} on {n} rows needs about {_gib(needed)}, and {_gib(available)} are available. "
@@ -43,13 +43,13 @@ def refuse_too_large(inference: str, n: int, remedy: str, beside: Array | None =
         )
 
 
-def device_bytes(beside: Array) -> int | None:
+def device_bytes(prototype: Array) -> int | None:
     """Return the free memory of the device of an array; the host's for torch on the CPU."""
-    if beside.device.type != "cuda":
+    if prototype.device.type != "cuda":
         return available_bytes()
     import torch
 
-    return int(torch.cuda.mem_get_info(beside.device)[0])
+    return int(torch.cuda.mem_get_info(prototype.device)[0])
 
 
 def _meminfo() -> int | None:

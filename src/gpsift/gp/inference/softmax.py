@@ -15,8 +15,9 @@ With W, M, D_c, L, P_c and Q as in `softmax_posterior.py` and B_c = I + D_c^1/2 
     u = (I - M K) s,
 
 s being the derivative of the determinant's term with respect to the mode, -d tr(S W) / 2 with S the posterior
-covariance of the classes at a point. W and all its derivatives are 0 along (1, ..., 1), so S may be replaced by the one
-with S pi = 0 that differs from it along there. With T = D^1/2 S D^1/2 of that, in which no probability is divided by,
+covariance of the classes at a point. W and all its derivatives are 0 along (1, ..., 1), so S may be replaced by the
+matrix with S pi = 0 that differs from it in this direction only. With T = D^1/2 S D^1/2 for this S, which needs no
+division by probabilities,
 
 .. math::
     s_c = -\tfrac12 \bigl(T_{cc} - \pi_c \textstyle\sum_d T_{dd}\bigr), \qquad
@@ -63,12 +64,12 @@ from gpsift.gp.inference.softmax_posterior import SoftmaxPosterior
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 
-# Steps by factors of low rank take less than those by products up to a rank whose square is this many times the rows.
+# Factors of low rank are quicker than products with K up to a rank whose square is this many times the rows.
 FEW_COLUMNS = 50
-# Variance that a covariance matrix of low rank may leave out at each point, in tolerances; for a value alone it is the
-# tolerance of that. It changes the log density there by a quarter of that at most; on 700 rows 1e-5 changed the log
-# evidence by 2e-4 nats, and 1e-4 by 2e-3, with which searches ended in steps from one rank to the next.
-LEFT_OUT = 10.0
+# Residual variance of a low-rank covariance matrix at each point, in units of the tolerance (1 for a value without
+# gradient). It changes the log density of a point by a quarter of itself at most. On 700 rows 1e-5 changed the log
+# evidence by 2e-4 nats and 1e-4 by 2e-3, where jumps between ranks ended searches.
+RESIDUAL = 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +85,7 @@ class FullCurvature:
 
     @classmethod
     def at(cls, K: np.ndarray, pi: np.ndarray) -> Self:
-        """The curvature at probabilities pi, (n, C)."""
+        """Return the curvature at probabilities pi, (n, C)."""
         return cls(K, cholesky(add_diagonal(K, 1.0), overwrite=True), pi)
 
     @cached_property
@@ -147,7 +148,7 @@ class FullCurvature:
         return cov
 
     def times_M(self, b: np.ndarray) -> np.ndarray:
-        """M b, (n, C)."""
+        """Return M b, (n, C)."""
         P_q = np.einsum("cij,jc->ic", self.P, solve_lower(self.L, b))
         coupled = self.P @ cholesky_solve(self.N, P_q.sum(axis=1))
         return solve_lower(self.L, P_q - coupled.T, transpose=True)
@@ -157,10 +158,10 @@ class FullCurvature:
 class LowRankCurvature:
     r"""The curvature where the covariance matrix has a low rank, as that of few or smooth inputs: F, and pi, (n, C).
 
-    K = F F^T with F (n, r), but for less than a given variance at each point: W is at most 1/2, so that half the log
-    determinant is right to a quarter of what is left out at all points together. Contrasts g = H f of the latent
-    values, H the orthonormal rows of Helmert's matrix, have the same prior as each class and curvatures V = H W H^T,
-    and what they leave out changes no probability. With F_j = F for each of the C - 1 contrasts j along the diagonal,
+    K = F F^T with F (n, r), up to a small residual variance at each point. As W is at most 1/2, the error of half the
+    log determinant is at most a quarter of the sum of residual variances. Contrasts g = H f of the latent values, H the
+    orthonormal rows of Helmert's matrix, have the same prior as each class and curvatures V = H W H^T. The mean of the
+    classes changes no probability. With F_j = F for each of the C - 1 contrasts j along the diagonal,
 
     .. math::
         \log |I + K W| = \log |A|, \qquad M = H^T (V - V F A^{-1} F^T V) H, \qquad
@@ -231,9 +232,9 @@ class LowRankCurvature:
 SoftmaxCurvature = FullCurvature | LowRankCurvature
 
 
-def low_rank_factor(K: np.ndarray, n_classes: int, left_out: float) -> np.ndarray | None:
-    """Return F with F F^T = K but for this variance at each point; None where A would have more rows than K."""
-    return pivoted_cholesky(K, left_out, max_rank=len(K) // (n_classes - 1)) if left_out > 0 else None
+def low_rank_factor(K: np.ndarray, n_classes: int, residual: float) -> np.ndarray | None:
+    """Return F with F F^T = K up to this residual variance at each point; None where A would be larger than K."""
+    return pivoted_cholesky(K, residual, max_rank=len(K) // (n_classes - 1)) if residual > 0 else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,7 +251,7 @@ class SoftmaxResult:
 
     @cached_property
     def full_curvature(self) -> FullCurvature:
-        """The curvature by a factor for each class, which the posterior is made of."""
+        """The curvature by a factor for each class, which the posterior needs."""
         if isinstance(self.curvature, FullCurvature):
             return self.curvature
         return FullCurvature.at(self.K, self.curvature.pi)
@@ -268,11 +269,11 @@ class SoftmaxDensity:
     F: np.ndarray | None
 
     def log_joint(self, a: np.ndarray, f: np.ndarray) -> float:
-        """log p(y | f) - sum_c a_c^T f_c / 2, which the mode maximises."""
+        """Return log p(y | f) - sum_c a_c^T f_c / 2, which the mode maximises."""
         return float(np.sum(self.Y * log_softmax(f, axis=1)) - 0.5 * np.sum(a * f))
 
     def curvature(self, f: np.ndarray) -> SoftmaxCurvature:
-        """The curvature at latent values f, (n, C), by the factor of low rank if there is one."""
+        """Return the curvature at latent values f, (n, C), by the factor of low rank if there is one."""
         pi = softmax(f, axis=1)
         return FullCurvature.at(self.K, pi) if self.F is None else LowRankCurvature(self.F, pi)
 
@@ -288,9 +289,9 @@ class SoftmaxDensity:
         return NewtonStep(direction, K_direction, 0.5 * float(np.sum(K_direction * gradient)), accuracy)
 
     def newton_weights(self, f: np.ndarray, accuracy: float) -> np.ndarray | None:
-        """The weights at the maximum of the quadratic around any f.
+        """Return the weights of a Newton step from f.
 
-        Where a factor of low rank is quicker, by that; else by products, None where these take too long.
+        They come from a factor of low rank if that is quicker, else from products; None if these take too long.
         """
         return self._weights_by_factors(f) if self.is_narrow else self._weights_by_products(f, accuracy)
 
@@ -300,13 +301,13 @@ class SoftmaxDensity:
         return self.F is not None and self.F.shape[1] ** 2 <= FEW_COLUMNS * len(self.K)
 
     def _weights_by_factors(self, f: np.ndarray) -> np.ndarray:
-        """b - M K b, with b = W f + y - pi."""
+        """Return b - M K b with b = W f + y - pi."""
         curvature = self.curvature(f)
         b = times_W(curvature.pi, f) + self.Y - curvature.pi
         return b - curvature.times_M(self.K @ b)
 
     def _weights_by_products(self, f: np.ndarray, accuracy: float) -> np.ndarray | None:
-        """The weights with M = R (I + R^T K R)^-1 R^T.
+        """Return the weights of a Newton step, with M = R (I + R^T K R)^-1 R^T.
 
         W = R R^T, R = diag(s) (I - s s^T) and s the square roots of the probabilities.
         """
@@ -330,7 +331,7 @@ class SoftmaxDensity:
             np.negative(np.add.reduce(product[:-1], axis=0), out=product[-1])
             return times_R_transposed(product)
 
-        # From R^T f on, which is the solution at the mode: W f - R R^T f = 0 leaves the slope.
+        # Conjugate gradients start at R^T f, which is the solution at the mode: W f - R R^T f = 0 leaves the slope.
         target = times_R_transposed_K(slope.T) - times_R_transposed(f.T)
         step = conjugate_gradients(lambda z: z + times_R_transposed_K(times_R(z)), target, accuracy)
         return None if step is None else slope - times_R(step).T
@@ -342,15 +343,15 @@ def softmax_laplace(
     *,
     start: np.ndarray | None = None,
     tolerance: float = TOLERANCE,
-    left_out: float = 0.0,
+    residual: float = 0.0,
 ) -> SoftmaxResult:
     """Find the mode by Newton's method on weights a with f = K a; Y are the indicators, (n, C).
 
-    The search begins with a step from latent values `start`, such as those of other hyperparameters. It ends when less
-    than `tolerance` of the log joint density is left to gain. `left_out` is the variance that a form of low rank may
-    leave out at each point.
+    The search begins with a step from latent values `start`, such as those of other hyperparameters. It ends at
+    an expected gain of less than `tolerance` of the log joint density. `residual` is the largest variance at a point
+    that a factor of low rank may lack.
     """
-    density = SoftmaxDensity(K, Y, low_rank_factor(K, Y.shape[1], left_out))
+    density = SoftmaxDensity(K, Y, low_rank_factor(K, Y.shape[1], residual))
     zero = np.zeros(Y.shape)
     point = Iterate(zero, zero, density.log_joint(zero, zero))
     if start is not None:
@@ -398,7 +399,7 @@ def times_W(pi: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxInference(IteratedInference):
-    """Laplace's method for a softmax; each run starts from the latent values at the last mode if `warm`."""
+    """Laplace's method for a softmax; each run starts from the last mode if `warm`."""
 
     likelihood: Likelihood
     tolerance: float = field(default=TOLERANCE, kw_only=True)
@@ -412,10 +413,10 @@ class SoftmaxInference(IteratedInference):
 
     def log_evidence(self, kernel: Kernel, likelihood: Likelihood) -> float:
         tolerance = self.VALUE_ALONE * self.tolerance
-        return self._run(kernel.between(self.X, self.X).K, likelihood, tolerance, left_out=tolerance).log_evidence
+        return self._run(kernel.between(self.X, self.X).K, likelihood, tolerance, residual=tolerance).log_evidence
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
-        result = self._run(kernel.between(self.X, self.X).K, likelihood, self.tolerance, left_out=0.0)
+        result = self._run(kernel.between(self.X, self.X).K, likelihood, self.tolerance, residual=0.0)
         curvature = result.full_curvature
         cavity_mean, cavity_cov = cavities(result, self._indicators)
         return InferenceResult(
@@ -428,11 +429,11 @@ class SoftmaxInference(IteratedInference):
         )
 
     def _run(
-        self, K: np.ndarray, likelihood: Likelihood, tolerance: float, left_out: float | None = None
+        self, K: np.ndarray, likelihood: Likelihood, tolerance: float, residual: float | None = None
     ) -> SoftmaxResult:
-        left_out = LEFT_OUT * tolerance if left_out is None else left_out
+        residual = RESIDUAL * tolerance if residual is None else residual
         start = self.warm_start.last
-        result = softmax_laplace(K, self._indicators, start=start, tolerance=tolerance, left_out=left_out)
+        result = softmax_laplace(K, self._indicators, start=start, tolerance=tolerance, residual=residual)
         if self.warm:
             self.warm_start.last = result.mode if result.converged else None
         return result

@@ -50,11 +50,11 @@ class SoftmaxPosterior(PickledByFields, Coupled):
         return self.weights.shape[1]
 
     def at(self, X: np.ndarray) -> SoftmaxPosteriorAt:
-        """The posterior at the rows of X."""
+        """Return the posterior at the rows of X."""
         return SoftmaxPosteriorAt(self, X, self.kernel.between(X, self.Z))
 
     def at_support(self, rows: np.ndarray | None = None) -> SoftmaxPosteriorAt:
-        """The posterior at its own support points, or at those with the given indices."""
+        """Return the posterior at its own support points, or at those with the given indices."""
         return SoftmaxPosteriorAt(self, self.Z, self.support_pairs) if rows is None else self.at(self.Z[rows])
 
     @cached_property
@@ -63,7 +63,7 @@ class SoftmaxPosterior(PickledByFields, Coupled):
         return self.kernel.between(self.Z, self.Z)
 
     def covariance(self, X: np.ndarray) -> np.ndarray:
-        """Latent covariance between the rows of X and the classes, (n, C, n, C)."""
+        """Return the latent covariance between the rows of X and the classes, (n, C, n, C)."""
         latent = self.at(X)
         covariance = np.einsum("cmi,dmj->icjd", latent.N_P_q, latent.N_P_q, optimize=True)
         prior = self.kernel.between(X, X).K
@@ -127,7 +127,7 @@ class SoftmaxPosteriorAt:
         return gradient
 
     def step(self, j: int, delta: float) -> tuple[np.ndarray, np.ndarray]:
-        """Changes of means (n, C) and covariances (n, C, C) when feature j moves by delta, without a subtraction."""
+        """Return the changes of means (n, C) and covariances (n, C, C) by a step of feature j, without cancellation."""
         posterior = self.posterior
         dk = self.pairs.step(j, delta)
         dq = solve_lower(posterior.L, dk.T)
@@ -139,7 +139,7 @@ class SoftmaxPosteriorAt:
         return dk @ posterior.weights, cov_change
 
     def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
-        """Means with feature j of row i set to base_i + offset_q, (n, q, C)."""
+        """Return the means with feature j of row i set to base_i + offset_q, (n, q, C)."""
         return np.stack([self.pairs.section(w, j, base, offset) for w in self.posterior.weights.T], axis=2)
 
     @cached_property
@@ -158,15 +158,15 @@ class SoftmaxPosteriorAt:
         return _solve_each(self.posterior.N, self.P_q)
 
     def _diagonal(self, values: np.ndarray) -> np.ndarray:
-        """Diagonal matrices (n, C, C) of the values (C, n)."""
+        """Return diagonal matrices (n, C, C) of the values (C, n)."""
         return values.T[:, :, None] * np.eye(self.posterior.n_classes)
 
 
 def _solve_each(L: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """L^-1 B_c for each class."""
+    """Return L^-1 B_c for each class."""
     return np.stack([solve_lower(L, columns) for columns in B])
 
 
 def _products(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """sum_m A_cmi B_dmi, (i, c, d)."""
+    """Return sum_m A_cmi B_dmi, (i, c, d)."""
     return np.stack([np.einsum("mi,dmi->id", a, B) for a in A], axis=1)

@@ -1,4 +1,4 @@
-"""Sparse inference for many rows: inducing points stand for them, or the nearest rows around each block.
+"""Sparse inference for many rows, by inducing points or by the rows nearest to each block of rows.
 
 `choice.py` is the choice `Sparse`. `inducing.py` picks the inducing points. `sites.py` has the mathematics that all
 likelihoods share, `bound.py` the bound for Gaussian noise and `variational.py` the one for other likelihoods, each with

@@ -36,7 +36,7 @@ from gpsift.gp.sparse.choice import Sparse
 from gpsift.gp.sparse.engine import Solved, SparseEngine, local_rows
 from gpsift.gp.sparse.inducing import Inducing
 from gpsift.gp.sparse.sites import NaturalGaussian, SiteSums, Whitened, inducing_gradient, inner_factor, prepare
-from gpsift.gp.sparse.vecchia.block_posterior import BlockInference, NearBlocks, usual_near_rows
+from gpsift.gp.sparse.vecchia.block_posterior import BlockInference, NearBlocks, default_near_rows
 from gpsift.gp.sparse.vecchia.evidence import VECCHIA_ROWS, VecchiaEngine
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
@@ -51,13 +51,13 @@ class BoundModel:
     noise_var: float | None
 
     def noise(self, rows: Rows) -> Array:
-        """s_i of a chunk."""
+        """Return s_i of a chunk."""
         return rows.noise_var if self.noise_var is None else namespace(rows.y).zeros_like(rows.y) + self.noise_var
 
 
 @dataclass(frozen=True, eq=False)
 class GaussianSums(SiteSums):
-    """Sums of the first pass over the rows: all that the posterior and the value of the bound need."""
+    """Sums of the first pass over the rows, for the posterior and the value of the bound."""
 
     residual: float  # sum_i r_i / s_i
 
@@ -87,19 +87,19 @@ def slopes(model: BoundModel, q: NaturalGaussian, inner: Array, rows: Rows) -> S
     return Slopes(chunk.log_gradient(W, g, q, inner), by_noise)
 
 
-def left_out(model: BoundModel, q: NaturalGaussian, rows: Rows) -> tuple[Array, Array]:
-    """Latent mean and variance at the rows of a chunk, each given all others.
+def loo_moments(model: BoundModel, q: NaturalGaussian, rows: Rows) -> tuple[Array, Array]:
+    """Return latent mean and variance at the rows of a chunk, each given all others.
 
-    This is exact but for the inducing points and hyperparameters, which were chosen with the row.
+    This is exact for given inducing points and hyperparameters, which were chosen with the row.
     """
     chunk, s = Whitened.of(model.inducing, rows.X), model.noise(rows)
     mean = chunk.A @ q.mean
-    return chunk.left_out(mean, chunk.explained_var(q), 1.0 / s, (rows.y - mean) / s)
+    return chunk.loo_moments(mean, chunk.explained_var(q), 1.0 / s, (rows.y - mean) / s)
 
 
-def left_out_density(model: BoundModel, q: NaturalGaussian, rows: Rows) -> float:
+def loo_log_density(model: BoundModel, q: NaturalGaussian, rows: Rows) -> float:
     """Return the log density of the rows of a chunk, each predicted by all others."""
-    mean, var = left_out(model, q, rows)
+    mean, var = loo_moments(model, q, rows)
     xp, var = namespace(mean), var + model.noise(rows)
     return -0.5 * float(xp.sum(xp.log(var) + (rows.y - mean) ** 2 / var + LOG_2PI))
 
@@ -117,15 +117,15 @@ class Passes:
         prepare(model.inducing, q)
 
     def gradient(self) -> np.ndarray:
-        """The gradient by the log parameters of the kernel, then by a noise variance that all rows share."""
+        """Return the gradient by the log parameters of the kernel, then by a noise variance that all rows share."""
         model, q = self.model, self.q
         total = self.source.map_reduce(partial(slopes, model, q, inner_factor(model.inducing, q)))
         explained = q.mean.shape[0] - total_product(q.L_P_inverse, q.L_P_inverse)  # tr(I - S)
         return np.append(total.by_kernel + inducing_gradient(model.inducing, q), total.by_noise + 0.5 * explained)
 
     def elpd(self, rows: RowSource) -> float:
-        """Log predictive density of some of the rows, each given all others."""
-        return rows.map_reduce(partial(left_out_density, self.model, self.q))
+        """Return the log predictive density of some of the rows, each given all others."""
+        return rows.map_reduce(partial(loo_log_density, self.model, self.q))
 
     def posterior(self) -> Posterior:
         """Return the posterior with the inducing points as support."""
@@ -144,17 +144,18 @@ def bound_model(kernel: Kernel, Z: Array, noise_var: float | None = None) -> Bou
     return BoundModel(Inducing.of(kernel, Z), noise_var)
 
 
-# Rows on which leave-one-out compares neighbours with inducing points, about.
-JUDGED_ROWS = 20_000
-# Rows that a posterior by neighbours has: all, or of twice as many and more those that take a chunk, at least these.
+# Approximate number of rows on which leave-one-out compares neighbours with inducing points.
+COMPARED_ROWS = 20_000
+# A posterior by neighbours keeps all rows, or a sample of the size of a chunk if there are at least twice as many. The
+# sample has at least this many rows.
 LEAST_SAMPLED_ROWS = 1000
-# Prior variance that inducing points leave, in units of the noise variance, below which neighbours are not tried.
+# Neighbours are tried only if inducing points leave more prior variance than this, in units of the noise variance.
 LEAST_RESIDUAL = 0.01
 # Rows whose bound is maximised, at most.
 SAMPLE_ROWS = 10_000
 
 
-class LeftOutScore(NamedTuple):
+class LooScore(NamedTuple):
     """Log density of rows, each predicted by all others; the bound; and the engine that predicts them best.
 
     `residual` is the prior variance that inducing points leave, in units of the noise variance, as a mean of rows.
@@ -169,7 +170,7 @@ class LeftOutScore(NamedTuple):
 class BoundEngine(SparseEngine):
     """The variational bound with inducing points, for Gaussian noise.
 
-    The posterior is by neighbours instead where `near_rows` rows are near each block, see `score`.
+    With `near_rows` above 0 the posterior is by neighbours, with this many rows near each block; `score` decides.
     """
 
     def __init__(self, source: RowSource, candidates: np.ndarray, Z: Array, choice: Sparse, near_rows: int = 0):
@@ -182,31 +183,31 @@ class BoundEngine(SparseEngine):
 
     def solve(self, kernel: Kernel, likelihood: Likelihood) -> Solved:
         if self.near_rows:
-            by_blocks = self.by_neighbours(kernel, likelihood)
-            vecchia = VecchiaEngine.near(self._kept_rows, kernel, self.choice.seed)
+            by_blocks = self.infer_by_neighbours(kernel, likelihood)
+            vecchia = VecchiaEngine.for_kernel(self._kept_rows, kernel, self.choice.seed)
             log_evidence = vecchia.log_evidence(kernel, likelihood) * self.source.n / vecchia.n
-            return Solved(by_blocks.result(log_evidence), by_blocks.left_out)
+            return Solved(by_blocks.result(log_evidence), by_blocks.loo_moments)
         passes = Passes(self.model(kernel, likelihood), self.source)
         result = self.result(passes.model.inducing, passes.q, passes.value)
-        return Solved(result, partial(left_out, passes.model, passes.q))
+        return Solved(result, partial(loo_moments, passes.model, passes.q))
 
-    def by_neighbours(self, kernel: Kernel, likelihood: Likelihood) -> BlockInference:
-        """Infer the posterior by neighbours."""
+    def infer_by_neighbours(self, kernel: Kernel, likelihood: Likelihood) -> BlockInference:
+        """Infer the posterior by exact inference on the near rows of each block."""
         return self._near_blocks(kernel, likelihood, self.near_rows).infer()
 
-    def score(self, kernel: Kernel, likelihood: Likelihood) -> LeftOutScore:
-        """Predict rows, each by all others, with inducing points or by neighbours as is better.
+    def score(self, kernel: Kernel, likelihood: Likelihood) -> LooScore:
+        """Compare inducing points with neighbours by leave-one-out, and return the score of the better.
 
-        Neighbours are compared in some blocks: what they gain there is taken for their gain everywhere.
+        Neighbours predict some blocks only, and their mean gain in these is taken as that of all rows.
         """
         passes, n = Passes(self.model(kernel, likelihood), self.source), self.source.n
         elpd, residual = passes.elpd(self.source), passes.sums.residual / n
         near_rows = self.choice.near_rows
         if near_rows is None:
-            near_rows = usual_near_rows(self._n_kept) if residual > LEAST_RESIDUAL else 0
+            near_rows = default_near_rows(self._n_kept) if residual > LEAST_RESIDUAL else 0
         if near_rows:
             blocks = self._near_blocks(kernel, likelihood, near_rows)
-            rows, by_neighbours = blocks.score(JUDGED_ROWS, self.choice.seed)
+            rows, by_neighbours = blocks.score(COMPARED_ROWS, self.choice.seed)
             by_points = elpd if rows.n == n else passes.elpd(local_rows(rows, self.choice))
             gain = (by_neighbours - by_points) / rows.n
             if not np.isfinite(gain):
@@ -216,19 +217,19 @@ class BoundEngine(SparseEngine):
             else:
                 near_rows = 0
         engine = type(self)(self.source, self.candidates, self.Z, self.choice, near_rows)
-        return LeftOutScore(elpd if np.isfinite(elpd) else -np.inf, passes.value, residual, engine)
+        return LooScore(elpd if np.isfinite(elpd) else -np.inf, passes.value, residual, engine)
 
     @property
     def _n_kept(self) -> int:
         """The number of rows that a posterior by neighbours has."""
         chunk, n = self.choice.chunk_bytes or CHUNK_BYTES, self.source.n
         most = max(LEAST_SAMPLED_ROWS, chunk // (DOUBLE * self.Z.shape[1]))
-        # A row that is not kept is predicted by a factor of its own block, made anew: few such rows cost as many do.
+        # A row that is not kept needs a new factor of its block, however few such rows there are.
         return n if n < 2 * most else most
 
     @cached_property
     def _kept_rows(self) -> Rows:
-        """The rows of a posterior by neighbours, which goes with them to wherever a chunk of rows is."""
+        """The rows of a posterior by neighbours, which is sent with them to the process of each chunk."""
         return self.source.sample(self._n_kept, self.choice.seed + 1)
 
     def _near_blocks(self, kernel: Kernel, likelihood: Likelihood, near_rows: int) -> NearBlocks:
@@ -243,20 +244,20 @@ class BoundEngine(SparseEngine):
 
 
 def _shared_noise(likelihood: Likelihood) -> float | None:
-    """The noise variance of all rows, or None where each has its own."""
+    """Return the noise variance of all rows, or None where each has its own."""
     return None if likelihood.knows_noise else float(likelihood.noise_var)
 
 
 class IntervalEngine(InferenceMethod):
     """Inference for intervals: the evidence by which hyperparameters were found, and posteriors of all rows.
 
-    Inducing points stay, and so do the nearest rows of each block for Vecchia's evidence.
+    Inducing points do not change with the hyperparameters, nor do the nearest rows of each block.
     """
 
     name = "sparse"
 
-    def __init__(self, by: InferenceMethod, fitted: BoundEngine):
-        self.by, self.fitted = by, fitted
+    def __init__(self, evidence_engine: InferenceMethod, posterior_engine: BoundEngine):
+        self.evidence_engine, self.posterior_engine = evidence_engine, posterior_engine
 
     @classmethod
     def of(
@@ -264,7 +265,7 @@ class IntervalEngine(InferenceMethod):
     ) -> Self:
         """Return the engine for a model with this kernel, found by Vecchia's evidence or by the bound.
 
-        Of many rows both had a sample. Inducing points are Z, or picked for the kernel where they are not known.
+        With many rows both evidences are those of a sample. Inducing points are Z, or picked for the kernel if None.
         """
         source, seed = local_rows(rows, choice), choice.seed
         if Z is None:
@@ -272,24 +273,24 @@ class IntervalEngine(InferenceMethod):
         fitted = BoundEngine(source, to_numpy(Z), Z, choice, near_rows)
         if by_vecchia:
             sample = source.sample(VECCHIA_ROWS, seed).on_host()
-            return cls(VecchiaEngine.near(sample, kernel, seed), fitted)
+            return cls(VecchiaEngine.for_kernel(sample, kernel, seed), fitted)
         return cls(fitted if source.n <= SAMPLE_ROWS else fitted.on_rows(source.sample(SAMPLE_ROWS, seed)), fitted)
 
     @property
     def has_exact_slopes(self) -> bool:
-        return True  # of Gaussian noise
+        return True  # the noise is Gaussian
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
-        return self.by.evidence(kernel, likelihood)
+        return self.evidence_engine.evidence(kernel, likelihood)
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
-        if self.fitted.near_rows:
-            log_evidence = self.by.log_evidence(kernel, likelihood)
-            return self.fitted.by_neighbours(kernel, likelihood).result(log_evidence)
-        result = self.fitted.solve(kernel, likelihood).result
-        if self.by is self.fitted:
+        if self.posterior_engine.near_rows:
+            log_evidence = self.evidence_engine.log_evidence(kernel, likelihood)
+            return self.posterior_engine.infer_by_neighbours(kernel, likelihood).result(log_evidence)
+        result = self.posterior_engine.solve(kernel, likelihood).result
+        if self.evidence_engine is self.posterior_engine:
             return result
-        return replace(result, log_evidence=self.by.log_evidence(kernel, likelihood))
+        return replace(result, log_evidence=self.evidence_engine.log_evidence(kernel, likelihood))
 
     def stateless(self) -> Self:
-        return type(self)(self.by.stateless(), self.fitted.stateless())
+        return type(self)(self.evidence_engine.stateless(), self.posterior_engine.stateless())

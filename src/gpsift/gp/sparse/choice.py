@@ -1,4 +1,4 @@
-"""Sparse inference as a choice."""
+"""`Sparse`, the options of sparse inference."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ class Sparse:
     Parameters
     ----------
     m : int
-        How many inducing points stand for the rows, at most. Time grows with its square. They are rows of the data,
-        each picked as the one that explains most of what is left, and picked again as the hyperparameters change.
+        How many inducing points there are, at most. Time grows with its square. They are rows of the data, picked one
+        after another to explain most of the remaining variance, and again as the hyperparameters change.
     seed : int
         For the rows among which points are sought and on which hyperparameters are searched first.
     chunk_bytes : int, optional
-        Rows are visited in chunks of which one matrix takes this much; about ten are held at a time by each thread. By
-        default 16 MiB, and 1 GiB on a device.
+        Memory of one matrix of a chunk of rows; each thread holds about ten such matrices. By default 16 MiB, and 1 GiB
+        on a device.
     near_rows : int, optional
-        The posterior is by neighbours instead of inducing points: in each block of rows that of exact inference on
-        this many that are nearest to it; 0 is never, for inducing points. By default 1500, from 20,000 rows on 1000
-        and from 100,000 on 600, where that predicts best by leave-one-out. Gaussian noise only.
+        The posterior is by neighbours instead of inducing points: each block of rows has exact inference on this many
+        rows nearest to it. By default it is by neighbours where they predict better by leave-one-out: 1500, from 20,000
+        rows on 1000 and from 100,000 on 600. 0 always takes inducing points. Gaussian noise only.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The base of the sparse engines: rows in chunks, and inducing points in their place."""
+"""The base class of sparse inference: rows are read in chunks, and the posterior has inducing points."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from gpsift.likelihoods import Likelihood
 
 
 class Solved(NamedTuple):
-    """A result before rows are left out, and a function that returns mean and variance of some, given all others."""
+    """A result without cavities, and the function that returns latent moments at rows, each given all others."""
 
     result: InferenceResult
-    left_out: Callable[[Rows], tuple[Array, Array]]
+    loo_moments: Callable[[Rows], tuple[Array, Array]]
 
 
 class SparseEngine(InferenceMethod):
-    """Inference with inducing points Z (m, p), picked among candidates; they stay where they are, see `pick_points`."""
+    """Inference with inducing points Z (m, p), picked among candidates; `pick_points` replaces them."""
 
     name = "sparse"
 
@@ -51,10 +51,10 @@ class SparseEngine(InferenceMethod):
 
     @abstractmethod
     def solve(self, kernel: Kernel, likelihood: Likelihood) -> Solved:
-        """Find the posterior, and how rows are left out of it."""
+        """Infer the posterior; return it without cavities, and the function that computes them."""
 
     def result(self, inducing: Inducing, q: NaturalGaussian, log_evidence: float, **status: Any) -> InferenceResult:
-        """Return the result with inducing points as support, before rows are left out."""
+        """Return the result with inducing points as support, without cavities."""
         posterior, none = inducing.posterior(q.mean, q.precision), np.empty(0)
         n_inducing = self.Z.shape[0]
         return InferenceResult(
@@ -62,9 +62,9 @@ class SparseEngine(InferenceMethod):
         )
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
-        result, left_out = self.solve(kernel, likelihood)
-        source = self.source.single_chunk() if result.n_blocks else self.source  # what leaves rows out divides them
-        cavity_mean, cavity_var = source.map_concat(left_out)
+        result, loo_moments = self.solve(kernel, likelihood)
+        source = self.source.single_chunk() if result.n_blocks else self.source  # blocks divide the rows themselves
+        cavity_mean, cavity_var = source.map_concat(loo_moments)
         return replace(result, cavity_mean=to_numpy(cavity_mean), cavity_var=to_numpy(cavity_var))
 
 

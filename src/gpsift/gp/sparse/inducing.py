@@ -1,12 +1,11 @@
-"""Inducing points: which rows become them, and their own covariance.
+"""Inducing points: their selection among the rows, and their covariance.
 
-Points are picked one after another, each the row that explains most of what is left. A variational bound is
-lower by the prior variance that its points leave at all rows, the trace of K - Q. Of some rows, drawn with a chance
-proportional to what is left at them, the one that lowers the trace most is taken: a row in the midst of others, not the
-outlier that the largest variance alone would point to. On 2000 rows of the Protein data and 200 points the bound is 500
-nats above that of the row of largest variance each time, which is the greedy choice of Burt, Rasmussen and van der Wilk
-(2020, section 5.2.2), and 130 above one draw each time, which is randomly pivoted Cholesky (Chen, Epperly, Tropp and
-Webber 2025).
+A variational bound is lower by the sum of residual prior variances, the trace of K - Q. Points are picked one after
+another. Of some rows, drawn with probabilities proportional to their residual variances, the one that lowers the trace
+most is taken: a row among many others, not the outlier that often has the largest variance. On 2000 rows of the Protein
+data and 200 points the bound is 500 nats above that of the row of largest variance each time, which is the greedy
+choice of Burt, Rasmussen and van der Wilk (2020, section 5.2.2), and 130 above one draw each time, which is randomly
+pivoted Cholesky (Chen, Epperly, Tropp and Webber 2025).
 """
 
 from __future__ import annotations
@@ -24,13 +23,12 @@ from gpsift.reference.posterior import DenseFactor, Posterior
 
 # Added to the diagonal of K_zz, relative to its mean: always the same share, so that the objective stays smooth.
 JITTER = 1e-10
-# Points are sought among the larger of two numbers of rows: the first, or the second for each point. The spread of a
-# sample is that of the data.
+# Points are picked among this many rows of a sample, or this many for each point if that is more.
 CANDIDATES = 4000
 CANDIDATES_PER_POINT = 8
 # Rows that compete to be the next point.
 COMPETITORS = 20
-# A row whose variance the others explain up to this share adds nothing but rounding errors.
+# A row with less than this share of the largest variance as residual variance adds only rounding errors.
 EXPLAINED = 1e-10
 
 
@@ -57,7 +55,7 @@ class Inducing:
         return invert_lower(self.L)
 
     def whiten(self, pairs: Pairs) -> Array:
-        """K_xz L^-T."""
+        """Return K_xz L^-T."""
         return times_transposed(pairs.K, self.L_inverse)
 
     def log_gradient(self, inner: Array) -> np.ndarray:
@@ -68,7 +66,7 @@ class Inducing:
         return self.pairs.log_gradient(add_diagonal(G, share * float(xp.mean(xp.linalg.diagonal(G)))))
 
     def posterior(self, mean: Array, precision: Array) -> Posterior:
-        """The triple for L v with v ~ N(mean, B^-1), B the precision: w = L^-T mean and M = L^-T (I - B^-1) L^-1."""
+        """Return the triple for L v with v ~ N(mean, B^-1): w = L^-T mean and M = L^-T (I - B^-1) L^-1."""
         xp = namespace(precision)
         scales, directions = xp.linalg.eigh(precision)  # none below 1
         root = xp.sqrt(xp.clip(1.0 - 1.0 / scales, 0.0, None))[:, None] * (directions.T @ self.L_inverse)
@@ -77,7 +75,7 @@ class Inducing:
 
 
 def most_candidates(m: int) -> int:
-    """Return among how many rows m points are sought."""
+    """Return the number of rows among which m points are picked."""
     return max(CANDIDATES, CANDIDATES_PER_POINT * m)
 
 

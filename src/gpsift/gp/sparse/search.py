@@ -2,18 +2,17 @@
 
 1. *Dense inference on a sample of the rows*, from all starts (exact for Gaussian noise, Laplace's method for other
    likelihoods), finds the right region at little cost.
-2. *The bound* is maximised from there, again and again, each time from where the last search ended and with inducing
-   points picked for it, until the objective no longer grows (Burt, Rasmussen and van der Wilk 2020, section 5.2.2).
-   This sees effects that are too weak for the sample. Of very many rows the bound has a larger sample; all of them are
-   for the posterior.
-3. *Vecchia's evidence*, with Gaussian noise only (`gpsift.gp.sparse.vecchia.evidence`), is maximised from where exact
-   inference on a larger sample ends, without the drift towards smooth functions and much noise that too few inducing
-   points have on a variational bound. Leave-one-out decides between 2 and 3, and whether the posterior has inducing
-   points or is by blocks (`gpsift.gp.sparse.vecchia.block_posterior`).
+2. *The bound* is maximised repeatedly, each time from the end of the last search and with inducing points picked for
+   it, until the objective no longer grows (Burt, Rasmussen and van der Wilk 2020, section 5.2.2). It finds effects that
+   are too weak for the sample. With very many rows it is that of a larger sample; only the posterior has all rows.
+3. *Vecchia's evidence*, with Gaussian noise only (`gpsift.gp.sparse.vecchia.evidence`), is maximised from the end of
+   exact inference on a larger sample. With too few inducing points a variational bound is biased towards smooth
+   functions and much noise; this evidence is not. Leave-one-out decides between 2 and 3, and whether the posterior has
+   inducing points or is by blocks (`gpsift.gp.sparse.vecchia.block_posterior`).
 
-A stepwise selection (`Sift`) is made on the sample of step 1. A few thousand rows hardly see an effect of a percent of
-the variance, and a hundred thousand see it clearly. So the features that it has left inactive are activated again
-before the evidence of more rows is maximised, and pruned after that where they do not raise it by their penalty.
+A stepwise selection (`Sift`) is made on the sample of step 1. An effect of one percent of the variance is hardly
+significant on a few thousand rows, and clearly so on a hundred thousand. So its inactive features are activated again
+before the evidence of more rows is maximised, and pruned afterwards unless they raise it by their penalty.
 """
 
 from __future__ import annotations
@@ -48,26 +47,25 @@ FIRST_ROWS = 1000
 LAPLACE_ROWS = 500
 # Rows of the larger sample for exact inference, which takes half a second an evaluation there.
 EXACT_ROWS = 2000
-# With more rows than this, searches have the tolerance that follows, and features that the first sample has left
-# inactive are tried again.
+# With more rows than this, searches have the tolerance below, and inactive features of the first sample are activated
+# again.
 MANY_ROWS = 5000
 MANY_ROWS_TOLERANCE = 1e-6
 # How often inducing points are picked again, at most.
 MAX_PICKS = 5
-# Nats that a search has to gain for points to be picked again: for each row, and at least.
+# Points are picked again after a gain of at least this many nats: for each row, and in all.
 GAIN_PER_ROW = 1e-4
 LEAST_GAIN = 0.5
-# Noise that inducing points cannot follow grows under the bound, or prior variance stays unexplained. Points are called
-# too few where the noise variance is more than this many times that of Vecchia's evidence, or where the points leave
-# more than the second number of it unexplained.
+# There are too few points if the noise variance by the bound is more than this many times that by Vecchia's evidence,
+# or if the prior variance that they leave unexplained is more than the second number of noise variances.
 INFLATED_NOISE = 2.0
 LARGE_RESIDUAL = 0.5
-# Pruning ends after this many features in a row that have raised the evidence by their penalty.
+# Pruning ends after this many features in a row that raise the evidence by more than their penalty.
 ENOUGH_KEPT = 3
 
 
 class Candidate(NamedTuple):
-    """Hyperparameters, and the problem with the inducing points that go with them."""
+    """Hyperparameters, and the problem with the inducing points picked for them."""
 
     estimate: Estimate
     problem: Problem[Any]
@@ -85,7 +83,7 @@ def engine_for(likelihood: Likelihood) -> type[SparseEngine]:
 
 
 def search_hyperparameters(hyper: Hyper, problem: Problem[SparseEngine]) -> Candidate:
-    """Find the hyperparameters of a sparse model; its problem has the engine by which it is to be inferred."""
+    """Find the hyperparameters of a sparse model, and the problem whose engine infers its posterior."""
     if not hyper.searches:
         estimate = hyper.estimate(problem)
         best, _ = choose([Candidate(estimate, pick_points(problem, estimate.log_params))])
@@ -112,7 +110,7 @@ class SparseSearch:
         self.source, self.seed = problem.engine.source, problem.engine.choice.seed
 
     def candidates(self) -> list[Candidate]:
-        """The hyperparameters by the bound and, with Gaussian noise, by Vecchia's evidence."""
+        """Find hyperparameters by the bound and, with Gaussian noise, by Vecchia's evidence."""
         by_bound = self.maximise_bound()
         if not self.problem.likelihood.has_closed_form:
             return [by_bound]
@@ -121,8 +119,8 @@ class SparseSearch:
     def maximise_bound(self) -> Candidate:
         """Maximise the bound of all rows, or of a sample where there are many.
 
-        Features that few rows have left inactive are reactivated, because the objective is flat there: for a stepwise
-        selection before the search, otherwise for a second search from where the first one ended.
+        Features that are inactive after a search on few rows are reactivated, because the objective is flat at their
+        length-scales: after a stepwise selection before the search, otherwise for a second search.
         """
         problem, rows = self.problem, None
         if self.has_many_rows:
@@ -144,7 +142,7 @@ class SparseSearch:
         return Candidate(estimate, pick_points(self.problem, estimate.log_params))
 
     def _maximise(self, problem: Problem[SparseEngine], log_params: np.ndarray) -> Candidate:
-        """Return the best of several searches, each with points picked where the last one ended."""
+        """Return the best of several searches, each with points picked at the end of the last one."""
         enough = max(LEAST_GAIN, GAIN_PER_ROW * problem.engine.source.n)
         found: list[Candidate] = []
         for _ in range(MAX_PICKS):
@@ -156,11 +154,12 @@ class SparseSearch:
         return best_of(found)
 
     def maximise_vecchia(self, by_bound: Estimate) -> Candidate:
-        """Maximise Vecchia's evidence, from the best of several places.
+        """Maximise Vecchia's evidence, from the best of several starts.
 
         Exact inference on a larger sample starts from the first estimate, from the default values (not after a stepwise
-        selection) and from the estimate by the bound. The end of largest evidence, the bound's included, is the start.
-        After the first search the rows near each block are found again, because length-scales have moved.
+        selection) and from the estimate by the bound. Vecchia's evidence is compared at
+        these ends and at the estimate by the bound, and the largest is the start. After the first search the rows near
+        each block are found again, because length-scales have changed.
         """
         dense = sample_problem(self.problem, EXACT_ROWS)
         starts = [self.first.log_params, *([] if self.first.sift else [None]), by_bound.log_params]
@@ -181,9 +180,9 @@ class SparseSearch:
         return Candidate(estimate, pick_points(self.problem, estimate.log_params))
 
     def vecchia_problem(self, rows: Rows, log_params: np.ndarray) -> Problem[VecchiaEngine]:
-        """Vecchia's evidence of rows, with the near rows that suit these hyperparameters; its search starts there."""
+        """Return the problem of Vecchia's evidence, with the near rows that suit these hyperparameters as its start."""
         kernel, _ = self.problem.split(log_params)
-        engine = VecchiaEngine.near(rows, kernel, self.seed)
+        engine = VecchiaEngine.for_kernel(rows, kernel, self.seed)
         observed = {"X": rows.X, "y": rows.y, "ceiling": np.inf, "tolerance": MANY_ROWS_TOLERANCE}
         return self.problem.with_engine(engine, **observed, start=log_params)
 
@@ -201,7 +200,7 @@ class SparseSearch:
 
 
 def choose(candidates: Sequence[Candidate]) -> tuple[Candidate, float]:
-    """Return the candidate that predicts left-out rows best, and the largest log evidence that was seen.
+    """Return the candidate that predicts best by leave-one-out, and the largest bound of all candidates.
 
     With Gaussian noise its posterior has inducing points or is by blocks, whichever predicts better.
     """
@@ -216,7 +215,7 @@ def choose(candidates: Sequence[Candidate]) -> tuple[Candidate, float]:
 
 
 def sample_problem(problem: Problem[SparseEngine], n_rows: int = 0) -> Problem[DenseInference]:
-    """Dense inference on a sample of the rows: of this number, or of that which suits the likelihood."""
+    """Return the problem of dense inference on a sample of the rows, of this size or of the default one."""
     engine, likelihood = problem.engine, problem.likelihood
     if not likelihood.has_closed_form:
         rows = engine.source.sample(n_rows or LAPLACE_ROWS, engine.choice.seed)
@@ -230,13 +229,13 @@ def sample_problem(problem: Problem[SparseEngine], n_rows: int = 0) -> Problem[D
 
 
 def estimate_densely(hyper: Hyper, problem: Problem[DenseInference]) -> Estimate:
-    """Search by dense inference, which has the threads of BLAS; passes over rows have threads of their own."""
+    """Search by dense inference, with threads of BLAS instead of those of passes over rows."""
     with outer_blas_threads_for(len(problem.y)):
         return hyper.estimate(problem)
 
 
 def pick_points(problem: Problem[SparseEngine], log_params: np.ndarray) -> Problem[SparseEngine]:
-    """Return the problem with inducing points picked for these hyperparameters, at which its search starts."""
+    """Return the problem with inducing points picked for these hyperparameters, and these as its start."""
     kernel, _ = problem.split(log_params)
     return replace(problem, engine=problem.engine.pick_points(kernel), start=log_params)
 
@@ -255,7 +254,7 @@ def with_evaluations_of(estimate: Estimate, found: Sequence[Estimate]) -> Estima
 
 
 def _all_starts(first: Estimate, final: Estimate, n_evaluations: int) -> tuple[Start, ...]:
-    """Shift the starts on the sample to where the best of them ended; the others stay as far below it."""
+    """Return the starts on the sample, shifted so that the best one has the objective of the final search."""
     best, reached = first.best, final.best
     assert best is not None
     assert reached is not None
@@ -281,9 +280,10 @@ def _warn_if_points_are_too_few(best: Candidate, residual: float, by_vecchia: Es
 
 
 class StepwiseRefinement:
-    """The features and groups of a stepwise selection on few rows that are selected again on more rows.
+    """A second stepwise selection on more rows, by reactivation and pruning.
 
-    These are the active ones and, of the others, those of largest score statistic, up to `max_active` in all.
+    Its units are features or groups: the active ones of the first selection, and of the others those of largest score
+    statistic, up to `max_active` in all.
     """
 
     def __init__(self, hyper: Sift, problem: Problem[Any], report: SiftReport):
@@ -300,7 +300,7 @@ class StepwiseRefinement:
         return [unit for unit, own in enumerate(self.params) if np.isfinite(log_params[own]).all()]
 
     def reactivate(self, log_params: np.ndarray) -> np.ndarray:
-        """Return log parameters with all of these units active, none at a length-scale where the evidence is flat."""
+        """Return log parameters with all of these units active, at length-scales where the evidence has a gradient."""
         owned = np.any([self.params[unit] for unit in self.units], axis=0)
         active = np.where(owned & ~np.isfinite(log_params), weak_start(self.problem), log_params)
         return reactivate(self.problem, active)
@@ -328,7 +328,7 @@ class StepwiseRefinement:
         return selection_penalty(k, len(self.names), self.hyper.toll)
 
     def _refined_report(self, problem: Problem[Any], log_params: np.ndarray, value: float) -> SiftReport:
-        """The selection's report with the units that more rows have activated, all in one step."""
+        """Return the selection's report with the units that more rows have activated, all in one step."""
         report, active = self.report, self.active(log_params)
         new = [unit for unit in active if self.names[unit] not in report.active]
         steps = report.steps

@@ -1,11 +1,11 @@
-r"""NaturalGaussian sites of the rows under a bound with inducing points, whatever the likelihood is.
+r"""Normal sites of the rows under the variational bound with inducing points, for any likelihood.
 
 In whitened coordinates, K_zz = L L^T and a_i = L^-1 k(Z, x_i), the function values at the inducing points are L v with
 v ~ N(0, I), and the posterior of v is approximated by a normal distribution q(v) = N(m, S). Then f(x_i) is normal with
 
 .. math:: \mu_i = a_i^T m, \qquad \sigma_i^2 = r_i + a_i^T S a_i, \qquad r_i = k_{ii} - a_i^T a_i ,
 
-and no q takes the bound above the log evidence (Hensman, Matthews and Ghahramani 2015, equation 18):
+and the bound is at most the log evidence (Hensman, Matthews and Ghahramani 2015, equation 18):
 
 .. math:: F = \sum_i E_{N(\mu_i, \sigma_i^2)} \log p(y_i \mid f) - \mathrm{KL}(q \,\|\, N(0, I)) .
 
@@ -14,7 +14,7 @@ Bonnet's theorems dF / d mu_i = g_i and dF / d sigma_i^2 = -W_i / 2, and at the 
 
 .. math:: S^{-1} = I + \sum_i W_i a_i a_i^T, \qquad S^{-1} m = \sum_i (W_i \mu_i + g_i) a_i :
 
-a row has a site of precision W_i on a_i^T v. There F moves with the hyperparameters as if q(v) did not:
+a row has a site of precision W_i on a_i^T v. At this q the gradient of F by the hyperparameters holds q(v) fixed:
 
 .. math::
     \partial F / \partial a_i &= g_i m - W_i (S - I) a_i, \qquad \partial F / \partial k_{ii} = -W_i / 2 \\
@@ -50,9 +50,9 @@ from gpsift._utils.rows import Totals
 from gpsift.gp.sparse.inducing import Inducing
 from gpsift.kernels import Pairs
 
-# How often a step is halved that does not lead up.
+# Halvings of a step that lowers the bound, at most.
 MAX_HALVINGS = 30
-# How many places of the path are mixed.
+# Last steps that enter an Anderson mixture.
 MEMORY = 6
 
 
@@ -86,44 +86,44 @@ class NaturalGaussian:
         size = self.mean.shape[0]
         return 0.5 * float(spread + self.mean @ self.mean - size + log_det_from_cholesky(self.L_P))
 
-    def towards(self, other: Self, step: float) -> Self:
-        """Move a part of the way to another one."""
+    def interpolate(self, other: Self, step: float) -> Self:
+        """Interpolate the natural parameters linearly."""
         return type(self)(
             self.precision + step * (other.precision - self.precision), self.shift + step * (other.shift - self.shift)
         )
 
     def distance(self, other: Self) -> float:
-        """KL(q || other) + KL(other || q), to which the gain of a small step of length 1 is half."""
+        """Return KL(q || other) + KL(other || q); a small step of length 1 to the other gains half of it."""
         shift = self.mean - other.mean
         across = total_product(other.precision - self.precision, self.covariance - other.covariance)
         return 0.5 * float(across + shift @ ((self.precision + other.precision) @ shift))
 
     def is_proper(self) -> bool:
-        """Say whether it exists: rounding and mixtures with negative weights can leave no distribution."""
+        """Return whether the precision is positive definite; rounding or negative weights in a mixture prevent it."""
         try:
             _ = self.L_P
         except NotPositiveDefinite:
             return False
         return True
 
-    def step_in_widths(self, towards: Self, start: Self) -> Array:
-        """Return the way from `start` to another in units of this one's width: its square is twice a small distance."""
+    def whitened_step(self, start: Self, end: Self) -> Array:
+        """Return the step between two others in this one's metric; its square is about twice a small `distance`."""
         xp, L_inverse = namespace(self.precision), self.L_P_inverse
-        by_precision, by_shift = towards.precision - start.precision, towards.shift - start.shift
-        of_precision = L_inverse @ by_precision @ L_inverse.T
-        of_mean = L_inverse @ (by_shift - by_precision @ self.mean)
-        return xp.concat([xp.reshape(of_precision, (-1,)), math.sqrt(2.0) * of_mean])
+        by_precision, by_shift = end.precision - start.precision, end.shift - start.shift
+        precision_part = L_inverse @ by_precision @ L_inverse.T
+        mean_part = L_inverse @ (by_shift - by_precision @ self.mean)
+        return xp.concat([xp.reshape(precision_part, (-1,)), math.sqrt(2.0) * mean_part])
 
 
 def anderson_mixture(path: Sequence[tuple[NaturalGaussian, NaturalGaussian]]) -> NaturalGaussian:
-    """Mix the targets of the last steps (Anderson 1965): were all linear, a step from there would be the shortest.
+    """Mix the targets of the last steps so that a linear iteration would take the shortest step next (Anderson 1965).
 
-    Plain steps creep, or go back and forth, where the signal is large: at a signal variance of 100 with a logit link
-    they took 107 visits of the rows, and with mixtures 9.
+    Plain steps are slow or oscillate where the signal is large: at a signal variance of 100 with a logit link they took
+    107 passes over the rows, and mixtures 9.
     """
-    here = path[-1][0]
-    ways = np.stack([to_numpy(here.step_in_widths(target, q)) for q, target in path])
-    weights = np.diff(anderson_shares(ways), prepend=0.0, append=1.0)
+    last = path[-1][0]
+    steps = np.stack([to_numpy(last.whitened_step(q, target)) for q, target in path])
+    weights = np.diff(anderson_shares(steps), prepend=0.0, append=1.0)
     shares = [(float(weight), target) for weight, (_, target) in zip(weights, path, strict=True)]
     return NaturalGaussian(
         sum(weight * target.precision for weight, target in shares),
@@ -132,19 +132,19 @@ def anderson_mixture(path: Sequence[tuple[NaturalGaussian, NaturalGaussian]]) ->
 
 
 def step_candidates(path: Sequence[tuple[NaturalGaussian, NaturalGaussian]]) -> Iterator[NaturalGaussian]:
-    """Yield where to go from the last place of the path, the longest step first."""
+    """Yield candidates for the next q after the last one of the path, the longest step first."""
     q, target = path[-1]
     if len(path) > 1:
         mixture = anderson_mixture(path)
         if mixture.is_proper():
             yield mixture
     for halving in range(MAX_HALVINGS):
-        yield q.towards(target, 0.5**halving)
+        yield q.interpolate(target, 0.5**halving)
 
 
 @dataclass(frozen=True, eq=False)
 class SiteSums(Totals):
-    """The sites of rows, summed, and how well q explains the rows."""
+    """Sums of the sites over rows, and of the expected log density under q."""
 
     AA: Array  # sum_i W_i a_i a_i^T
     Ab: Array  # sum_i (W_i mu_i + g_i) a_i
@@ -174,41 +174,42 @@ class Whitened:
         return cls(inducing, X, pairs, A, namespace(A).clip(r, 0.0, None))
 
     def explained_var(self, q: NaturalGaussian) -> Array:
-        """a_i^T S a_i, the variance of a_i^T v."""
+        """Return a_i^T S a_i, the variance of a_i^T v."""
         V = times_transposed(self.A, q.L_P_inverse)
         return row_products(V, V)
 
     def log_gradient(self, W: Array, g: Array, q: NaturalGaussian, inner: Array) -> np.ndarray:
-        """Return the gradient by log parameters of the kernel, as far as these rows go; `inner` is `inner_factor`."""
+        """Return the part of these rows in the gradient by the kernel's log parameters; `inner` is `inner_factor`."""
         G = (W[:, None] * self.A) @ inner
         G += g[:, None] * (q.mean @ self.inducing.L_inverse)
         return self.pairs.log_gradient(G) + self.inducing.kernel.diag_log_gradient(self.X, -0.5 * W)
 
-    def left_out(self, mean: Array, s: Array, W: Array, g: Array) -> tuple[Array, Array]:
-        """Latent mean and variance at these rows, each without its own site; mean and variance s of a_i^T v with all.
+    def loo_moments(self, mean: Array, s: Array, W: Array, g: Array) -> tuple[Array, Array]:
+        """Return latent mean and variance at these rows, each without its own site.
 
-        The sites of the other rows, the inducing points and the hyperparameters stay as they were found with the row.
+        Mean and variance s are those of a_i^T v given all rows. The sites of the other rows, the inducing points and
+        the hyperparameters do not change.
         """
         xp = namespace(s)
-        # 1 / s - W is what is left of the precision of a_i^T v. Rounding can take the row's leverage above 1.
+        # 1 / s - W is the precision of a_i^T v without the row. Rounding can raise the row's leverage W s above 1.
         kept = xp.clip(1.0 - W * s, float(xp.finfo(s.dtype).eps), None)
         return mean - g * s / kept, self.r + s / kept
 
 
 def inner_factor(inducing: Inducing, q: NaturalGaussian) -> Array:
-    """(I - S) L^-1."""
+    """Return (I - S) L^-1."""
     return inducing.L_inverse - q.covariance @ inducing.L_inverse
 
 
 def inducing_gradient(inducing: Inducing, q: NaturalGaussian) -> np.ndarray:
-    """Return the part of the gradient by log parameters of the kernel that K_zz has."""
+    """Return the part of K_zz in the gradient by the kernel's log parameters."""
     m, S = q.mean, q.covariance
     H = m[:, None] * m + S + q.precision - 2.0 * eye_like(S, S.shape[0])
     return inducing.log_gradient(-0.5 * H)
 
 
 def prepare(inducing: Inducing, q: NaturalGaussian | None = None) -> None:
-    """Compute the factors that every pass uses once, before threads need them."""
+    """Compute cached factors before several threads use them."""
     _ = inducing.L_inverse
     if q is not None:
         _ = q.L_P_inverse, q.mean

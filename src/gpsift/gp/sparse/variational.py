@@ -41,11 +41,11 @@ from gpsift.gp.sparse.sites import (
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 
-# Of one search for q.
+# Steps of one search for q, at most.
 MAX_STEPS = 200
-# What is left to gain at the end, as a share of the bound. The gradient errs by about its root.
+# Expected gain that ends a search, as a share of the bound. The relative error of the gradient is about its root.
 TOLERANCE = 1e-14
-# Latent values that a thread averages over in one go, where the others are on a device.
+# Bytes of latent values that a thread averages over at a time, where matrices are on a device.
 AVERAGED_BYTES = 2**17
 # A loss below this share of the bound is rounding error.
 ROUNDING = 1e-12
@@ -73,7 +73,7 @@ class Averages:
 
 @dataclass(frozen=True, eq=False)
 class ExpectedSlopes(Totals):
-    """The gradient as far as it goes through the rows."""
+    """Sums over the rows for the gradient."""
 
     by_kernel: np.ndarray
     by_likelihood: np.ndarray
@@ -82,7 +82,7 @@ class ExpectedSlopes(Totals):
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """The best q, or the last one, and the bound there."""
+    """The best q, or the last one, and the bound tcurrent."""
 
     q: NaturalGaussian
     value: float
@@ -95,29 +95,28 @@ def averages(
 ) -> Averages:
     """Average the log density of a chunk of rows and its derivatives over q.
 
-    Likelihoods are NumPy's: where matrices live on a device, moments come from there, and threads of this process
-    average over them.
+    Likelihoods need NumPy arrays: moments are copied from a device, and threads of this process average over them.
     """
     mean, s = chunk.A @ q.mean, chunk.explained_var(q)
     y, size = rows.targets_and_sizes()
     moments = y, to_numpy(mean), to_numpy(chunk.r + s), size
 
-    def of_piece(piece: slice) -> list[np.ndarray]:
+    def average_piece(piece: slice) -> list[np.ndarray]:
         chosen = [values[piece] for values in moments]
         slopes = model.likelihood.expected_param_slopes(*chosen) if by_params else []
         return [*model.likelihood.expected(*chosen), *slopes]
 
     if isinstance(chunk.A, np.ndarray):
-        log_density, first, bend, *slopes = of_piece(slice(None))
+        log_density, first, bend, *slopes = average_piece(slice(None))
     else:
-        found = threaded_map(of_piece, row_chunks(rows.n, 1, AVERAGED_BYTES))
+        found = threaded_map(average_piece, row_chunks(rows.n, 1, AVERAGED_BYTES))
         log_density, first, bend, *slopes = (np.concatenate(pieces) for pieces in zip(*found, strict=True))
     sums = np.array([slope.sum() for slope in slopes])
     return Averages(mean, s, like(chunk.A, bend), like(chunk.A, first), float(log_density.sum()), sums)
 
 
 def flat_site_sums(model: VariationalModel, level: float, rows: Rows) -> SiteSums:
-    """Return the sums before there is a q: rows are as curved as at this latent value, which all have as mean."""
+    """Return the sums for a first q: every row has this latent value as mean, and its curvature."""
     chunk, (y, size) = Whitened.of(model.inducing, rows.X), rows.targets_and_sizes()
     f = np.full(y.shape, level)
     W = like(chunk.A, np.maximum(-model.likelihood.derivatives(y, f, size).second, 0.0))
@@ -128,7 +127,7 @@ def site_sums(model: VariationalModel, q: NaturalGaussian, rows: Rows) -> SiteSu
     """Return the sums of a natural-gradient step."""
     chunk = Whitened.of(model.inducing, rows.X)
     found = averages(model, q, rows, chunk)
-    with np.errstate(over="ignore", invalid="ignore"):  # a step that goes too far has infinite sites, and is not taken
+    with np.errstate(over="ignore", invalid="ignore"):  # too long a step has infinite sites, and is rejected
         AA, Ab = weighted_gram(chunk.A, found.W), (found.W * found.mean + found.g) @ chunk.A
     return SiteSums(AA, Ab, found.log_density)
 
@@ -140,53 +139,53 @@ def expected_slopes(model: VariationalModel, q: NaturalGaussian, inner: Array, r
     return ExpectedSlopes(chunk.log_gradient(found.W, found.g, q, inner), found.by_params, found.log_density)
 
 
-def left_out(model: VariationalModel, q: NaturalGaussian, rows: Rows) -> tuple[Array, Array]:
-    """Latent mean and variance at the rows of a chunk, each without its own site."""
+def loo_moments(model: VariationalModel, q: NaturalGaussian, rows: Rows) -> tuple[Array, Array]:
+    """Return latent mean and variance at the rows of a chunk, each without its own site."""
     chunk = Whitened.of(model.inducing, rows.X)
     found = averages(model, q, rows, chunk)
-    return chunk.left_out(found.mean, found.s, found.W, found.g)
+    return chunk.loo_moments(found.mean, found.s, found.W, found.g)
 
 
-class Visit(NamedTuple):
-    """A pass over the rows under q: the q of the sites that rows have there, and the bound."""
+class Pass(NamedTuple):
+    """The result of a pass over the rows under q: the next q, of the sites under this one, and the bound."""
 
     q: NaturalGaussian
     target: NaturalGaussian
     value: float
 
     @classmethod
-    def at(cls, q: NaturalGaussian, model: VariationalModel, source: RowSource) -> Self:
+    def under(cls, q: NaturalGaussian, model: VariationalModel, source: RowSource) -> Self:
         prepare(model.inducing, q)
         sums = source.map_reduce(partial(site_sums, model, q))
-        # Rates of e^40 leave a step no digits.
+        # Rates of e^40 leave no digits for a step.
         return cls(q, sums.q, sums.log_density - q.kl_from_prior if sums.q.is_proper() else -math.inf)
 
 
 def best_q(model: VariationalModel, source: RowSource, starts: Iterable[NaturalGaussian]) -> Optimum:
-    """Natural-gradient steps from the first start at which the bound is finite, shortened where they do not lead up."""
+    """Take natural-gradient steps from the first start with a finite bound, halved where the bound falls."""
     for start in starts:
-        here = Visit.at(start, model, source)
-        if np.isfinite(here.value):
+        current = Pass.under(start, model, source)
+        if np.isfinite(current.value):
             break
     else:
         raise NotPositiveDefinite(
             f"the variational bound of a {type(model.likelihood).__name__} likelihood is not finite: the inducing "
             "points leave too large a prior variance unexplained"
         )
-    path: list[tuple[NaturalGaussian, NaturalGaussian]] = []  # the last ones, and where a step from each would lead
+    path: list[tuple[NaturalGaussian, NaturalGaussian]] = []  # the last q, each with its target
     for n_steps in range(1, MAX_STEPS + 1):
-        if 0.5 * here.q.distance(here.target) < TOLERANCE * max(1.0, abs(here.value)):
-            return Optimum(here.target, here.value, converged=True, n_steps=n_steps)
-        path = [*path, (here.q, here.target)][-MEMORY:]
+        if 0.5 * current.q.distance(current.target) < TOLERANCE * max(1.0, abs(current.value)):
+            return Optimum(current.target, current.value, converged=True, n_steps=n_steps)
+        path = [*path, (current.q, current.target)][-MEMORY:]
         for candidate in step_candidates(path):
-            there = Visit.at(candidate, model, source)
-            if there.value >= here.value - ROUNDING * abs(here.value):
-                here = there
+            following = Pass.under(candidate, model, source)
+            if following.value >= current.value - ROUNDING * abs(current.value):
+                current = following
                 break
             path = path[-1:]
         else:
-            return Optimum(here.q, here.value, converged=False, n_steps=n_steps)
-    return Optimum(here.q, here.value, converged=False, n_steps=MAX_STEPS)
+            return Optimum(current.q, current.value, converged=False, n_steps=n_steps)
+    return Optimum(current.q, current.value, converged=False, n_steps=MAX_STEPS)
 
 
 def bound_gradient(model: VariationalModel, source: RowSource, q: NaturalGaussian) -> Evidence:
@@ -199,7 +198,7 @@ def bound_gradient(model: VariationalModel, source: RowSource, q: NaturalGaussia
 
 
 class VariationalEngine(SparseEngine):
-    """The variational bound of log-concave likelihoods; each answer starts from the q of the last one if `warm`."""
+    """The variational bound of log-concave likelihoods; each search starts from the last q if `warm`."""
 
     def __init__(self, source: RowSource, candidates: np.ndarray, Z: Array, choice: Sparse, *, warm: bool = True):
         super().__init__(source, candidates, Z, choice)
@@ -215,7 +214,7 @@ class VariationalEngine(SparseEngine):
         prepare(model.inducing, found.q)
         status = {"converged": found.converged, "n_iterations": found.n_steps}
         result = self.result(model.inducing, found.q, found.value, **status)
-        return Solved(result, partial(left_out, model, found.q))
+        return Solved(result, partial(loo_moments, model, found.q))
 
     def stateless(self) -> Self:
         return type(self)(self.source, self.candidates, self.Z, self.choice, warm=False)
@@ -229,7 +228,7 @@ class VariationalEngine(SparseEngine):
     def _starts(self, model: VariationalModel) -> Iterator[NaturalGaussian]:
         if self._last is not None:
             yield self._last
-        # Around the function that is everywhere the latent value which suits the rows as a whole, by some of them.
+        # Otherwise from a constant function, at the latent value that suits a sample of the rows.
         rows = self.source.sample(most_candidates(self.choice.m), self.choice.seed)
         level = model.likelihood.first_latent_value(*rows.targets_and_sizes())
         prepare(model.inducing)

@@ -27,7 +27,7 @@ from scipy.special import ndtr
 
 from gpsift._utils.arrays import rows_at_values
 from gpsift._utils.threads import blas_threads_for
-from gpsift.gp import GP, DrawnGP, FittedGP, one_of
+from gpsift.gp import GP, DrawnGP, FittedGP, first_member
 from gpsift.gp.refit import condition_on
 from gpsift.reference.inputs import Points
 from gpsift.selection.conditional_test.conditionals import TestedUnit
@@ -168,7 +168,7 @@ class GPPredictor(Predictor):
             return np.mean([function(member, member.inputs.points(X)) for member in members], axis=0)
 
     def residuals(self, y: np.ndarray, mean: np.ndarray, size: np.ndarray) -> np.ndarray:
-        one = one_of(self.fitted)
+        one = first_member(self.fitted)
         likelihood = one.likelihood
         if likelihood.has_closed_form:
             return y[:, None] - mean

@@ -70,7 +70,7 @@ def test_posterior_is_exact_inference_on_the_rows_near_the_block(noise_var, samp
 def test_left_out_rows_are_those_of_exact_inference_without_them(noise_var, sampled):
     found = inferred(noise_var=noise_var, sampled=sampled)
     posterior = found.posterior
-    mean, var = found.left_out(Rows(X, Y, np.broadcast_to(noise_var, (N,))))
+    mean, var = found.loo_moments(Rows(X, Y, np.broadcast_to(noise_var, (N,))))
     for i, number in enumerate(posterior.blocks.numbers(X)):
         (own,) = np.nonzero(np.all(X[i] == posterior.X, axis=1)) if i in sampled else ([None],)
         expected = exactly(posterior, number, X[[i]], without=own[0])
@@ -83,7 +83,7 @@ def test_left_out_rows_are_those_of_exact_inference_without_them(noise_var, samp
     assert_allclose(elpd, density, rtol=1e-8)
     assert judged.n == len(sampled)
     some, elpd = of_rows.score(len(sampled) // 2, seed=1)
-    mean, var = found.left_out(some)
+    mean, var = found.loo_moments(some)
     assert 0 < some.n < len(sampled)
     assert_allclose(elpd, norm(mean, np.sqrt(var + to_each(some, noise_var))).logpdf(some.y).sum(), rtol=1e-8)
 
@@ -151,7 +151,7 @@ def test_sections_are_means_in_the_cell_with_the_nearer_row(chunk_bytes, monkeyp
 def test_rows_that_occur_twice_are_left_out_one_at_a_time():
     X_twice, y_twice = np.concatenate([X, X[:5]]), np.concatenate([Y, Y[:5]])
     found = inferred(X=X_twice, y=y_twice)
-    mean, var = found.left_out(Rows(X_twice, y_twice))
+    mean, var = found.loo_moments(Rows(X_twice, y_twice))
     assert_allclose(mean[:5], mean[N:], atol=1e-10)
     assert_allclose(var[:5], var[N:], atol=1e-10)
     assert np.all(var[:5] < NOISE)  # the twin says most
@@ -164,7 +164,7 @@ def test_order_of_rows_and_points_does_not_matter():
     for name in ("mean", "var", "mean_gradient", "var_gradient"):
         here, there = getattr(one.posterior.at(NEW), name), getattr(other.posterior.at(NEW[points]), name)
         assert_allclose(there, here[points], atol=1e-8)
-    for a, b in zip(one.left_out(Rows(X, Y)), other.left_out(Rows(X[order], Y[order])), strict=True):
+    for a, b in zip(one.loo_moments(Rows(X, Y)), other.loo_moments(Rows(X[order], Y[order])), strict=True):
         assert_allclose(b, a[order], atol=1e-8)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from gpsift.gp.sparse.vecchia.blocks import cut_into_blocks, given_blocks, nearest_rows
+from gpsift.gp.sparse.vecchia.blocks import cut_into_blocks, nearest_rows, vecchia_blocks
 from gpsift.kernels import Constant, Linear, SquaredExponential
 
 RNG = np.random.default_rng(3)
@@ -28,28 +28,28 @@ def test_nearest_rows_are_the_nearest_to_the_centre_with_the_blocks_own(k):
 
 @pytest.mark.parametrize(("near", "far"), [(10, 0), (40, 0), (10, 8)])
 def test_blocks_are_given_the_nearest_of_the_rows_before_and_some_others(near, far):
-    blocks = given_blocks(X, KERNEL, 15, near, far, seed=0)
+    blocks = vecchia_blocks(X, KERNEL, 15, near, far, seed=0)
     earlier = np.empty(0, dtype=int)
     for block in blocks:
         distance = np.sum(((X[earlier] - X[block.rows].mean(axis=0)) / LENGTHSCALE) ** 2, axis=1)
-        given = set(block.given)
+        given = set(block.conditioning)
         assert set(earlier[np.argsort(distance)[:near]]) <= given <= set(earlier)
-        assert len(given) == len(block.given) == min(near + far, len(earlier))
+        assert len(given) == len(block.conditioning) == min(near + far, len(earlier))
         earlier = np.concatenate([earlier, block.rows])
     assert_array_equal(np.sort(earlier), np.arange(len(X)))
 
 
 def test_some_blocks_are_given_what_they_are_given_among_all():
-    everything, some = (given_blocks(X, KERNEL, 15, 40, 0, seed=0, every=every) for every in (1, 3))
+    everything, some = (vecchia_blocks(X, KERNEL, 15, 40, 0, seed=0, every=every) for every in (1, 3))
     assert len(everything) == 8
     for one, other in zip(everything[1::3], some, strict=True):
         assert_array_equal(one.rows, other.rows)
-        assert_array_equal(np.sort(one.given), np.sort(other.given))
+        assert_array_equal(np.sort(one.conditioning), np.sort(other.conditioning))
 
 
 def test_the_seed_decides_the_order_of_blocks_and_the_rows_that_are_far():
-    one, same, other = (given_blocks(X, KERNEL, 15, 10, 5, seed=seed) for seed in (0, 0, 1))
-    assert all(np.array_equal(a.given, b.given) for a, b in zip(one, same, strict=True))
+    one, same, other = (vecchia_blocks(X, KERNEL, 15, 10, 5, seed=seed) for seed in (0, 0, 1))
+    assert all(np.array_equal(a.conditioning, b.conditioning) for a, b in zip(one, same, strict=True))
     assert not all(np.array_equal(a.rows, b.rows) for a, b in zip(one, other, strict=True))
 
 

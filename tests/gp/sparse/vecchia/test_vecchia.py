@@ -9,7 +9,7 @@ from scipy.stats import multivariate_normal
 from gpsift._utils.rows import Rows
 from gpsift.gp.inference import ExactInference
 from gpsift.gp.sparse.vecchia import evidence
-from gpsift.gp.sparse.vecchia.blocks import given_blocks
+from gpsift.gp.sparse.vecchia.blocks import vecchia_blocks
 from gpsift.gp.sparse.vecchia.evidence import VecchiaEngine
 from gpsift.kernels import Constant, SquaredExponential
 from gpsift.likelihoods import Gaussian
@@ -23,7 +23,7 @@ KERNEL = SquaredExponential(np.array([0.6, 1.5, 3.0]), 1.4) + Constant(0.5)
 
 
 def engine(k, most=10, noise_var=None, far=0):
-    return VecchiaEngine(Rows(X, Y, noise_var), given_blocks(X, KERNEL, most, k, far, seed=0))
+    return VecchiaEngine(Rows(X, Y, noise_var), vecchia_blocks(X, KERNEL, most, k, far, seed=0))
 
 
 @each(KERNELS)
@@ -39,11 +39,11 @@ def test_it_is_a_product_of_conditional_densities(noise_var):
     likelihood = Gaussian(0.05 if noise_var is None else noise_var)
     noise, total = np.broadcast_to(likelihood.noise_var, (N,)), 0.0
     for block in vecchias.blocks:
-        assert len(block.given) in (0, 10, 12) or len(block.given) < 12
-        rows = np.concatenate([block.given, block.rows])
-        C, m = KERNEL.between(X[rows], X[rows].copy()).K + np.diag(noise[rows]), len(block.given)
+        assert len(block.conditioning) in (0, 10, 12) or len(block.conditioning) < 12
+        rows = np.concatenate([block.conditioning, block.rows])
+        C, m = KERNEL.between(X[rows], X[rows].copy()).K + np.diag(noise[rows]), len(block.conditioning)
         gain = np.linalg.solve(C[:m, :m], C[:m, m:])
-        residual = Y[block.rows] - gain.T @ Y[block.given]
+        residual = Y[block.rows] - gain.T @ Y[block.conditioning]
         total += multivariate_normal(np.zeros(len(block.rows)), C[m:, m:] - C[m:, :m] @ gain).logpdf(residual)
     found = vecchias.evidence(KERNEL, likelihood)
     assert_allclose(found.value, total, rtol=1e-9)
@@ -68,7 +68,7 @@ def test_the_more_rows_a_block_is_given_the_nearer_to_the_evidence():
     targets = multivariate_normal(np.zeros(N), C).rvs(30, random_state=3)
 
     def off(k):
-        blocks = given_blocks(X, KERNEL, 10, k, 0, seed=0)
+        blocks = vecchia_blocks(X, KERNEL, 10, k, 0, seed=0)
         found = [VecchiaEngine(Rows(X, y), blocks).log_evidence(KERNEL, Gaussian(0.05)) for y in targets]
         return np.mean([ExactInference(X, y).log_evidence(KERNEL, Gaussian(0.05)) for y in targets]) - np.mean(found)
 
@@ -80,7 +80,7 @@ def test_neighbours_are_those_of_the_kernel(monkeypatch):
     monkeypatch.setattr(evidence, "BLOCK_ROWS", 10)
     monkeypatch.setattr(evidence, "NEAR_ROWS", 12)
     found, other = (
-        VecchiaEngine.near(Rows(X, Y), SquaredExponential(np.array(lengthscale), 1.0), 0).blocks[-1]
+        VecchiaEngine.for_kernel(Rows(X, Y), SquaredExponential(np.array(lengthscale), 1.0), 0).blocks[-1]
         for lengthscale in ([0.1, 9.0, 9.0], [9.0, 9.0, 0.1])
     )
     assert np.ptp(X[found.rows, 0]) < 0.5 * np.ptp(X[found.rows, 2])
@@ -91,7 +91,7 @@ def test_of_very_many_rows_some_blocks_tell_the_evidence_of_a_row(monkeypatch):
     monkeypatch.setattr(evidence, "BLOCK_ROWS", 5)
 
     def engines_and_mean():
-        engines = [VecchiaEngine.near(Rows(X, Y), KERNEL, seed) for seed in range(40)]
+        engines = [VecchiaEngine.for_kernel(Rows(X, Y), KERNEL, seed) for seed in range(40)]
         return engines, sum(e.evidence(KERNEL, Gaussian(0.05)).value for e in engines) / sum(e.n for e in engines)
 
     engines, expected = engines_and_mean()

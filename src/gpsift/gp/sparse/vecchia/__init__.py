@@ -1,7 +1,7 @@
 """Vecchia approximations for many rows with Gaussian noise: exact inference on the rows near each block of rows.
 
 `blocks.py` cuts rows into blocks and finds the rows that are near a block. `evidence.py` is the evidence of all blocks.
-`block_posterior.py` is the posterior, how it is inferred and how rows are left out of it. Read them in this order.
+`block_posterior.py` is the posterior, its inference and its leave-one-out moments. Read them in this order.
 """
 
 import lazy_loader

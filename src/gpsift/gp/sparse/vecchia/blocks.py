@@ -1,10 +1,10 @@
-"""Blocks of rows that are near one another, in boxes that fill the space, and the rows that are nearest to each block.
+"""Division of rows into blocks of neighbours by a k-d tree, and the rows that are nearest to each block.
 
 A box with too many rows is cut in two across the feature along which they are spread widest, in units of the kernel's
-length-scales, near the median (a k-d tree). Rows with equal values stay together, unless all rows of a box are equal.
+length-scales, near the median. Rows with equal values stay together, unless all rows of a box are equal.
 
 A posterior needs the rows that are nearest to each block, its own last (`nearest_rows`). Vecchia's evidence takes
-blocks one after another and needs, for each, the nearest among the rows that came before (`given_blocks`).
+blocks one after another and needs, for each, the nearest among the rows that came before (`vecchia_blocks`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gpsift._utils.linalg import row_products
 from gpsift._utils.rows import map_chunks
 from gpsift.kernels import Kernel
 
-# Standardised features are spread equally up to rounding: a difference of this share counts as none.
+# Standardised features have equal standard deviations up to rounding: a relative difference below this is none.
 SAME_SPREAD = 1e-9
 
 
@@ -29,9 +29,9 @@ class Blocks:
     """Boxes by a tree of cuts, whose root is node 0."""
 
     feature: np.ndarray  # across which a node is cut, (n_nodes,); -1 for a block
-    cut: np.ndarray  # what is above goes to the second child, (n_nodes,)
-    child: np.ndarray  # nodes, (n_nodes, 2); of a block, its number twice
-    starts: np.ndarray  # of the rows of each block, when rows are in the order of blocks, (n_blocks + 1,)
+    cut: np.ndarray  # larger values go to the second child, (n_nodes,)
+    child: np.ndarray  # numbers of nodes, (n_nodes, 2); for a block its number, twice
+    starts: np.ndarray  # first row of each block, and the end, when rows are in the order of blocks, (n_blocks + 1,)
 
     @property
     def n(self) -> int:
@@ -43,7 +43,7 @@ class Blocks:
         return [self.rows(number) for number in range(self.n)]
 
     def rows(self, number: int) -> slice:
-        """The rows of one block, when rows are in the order of blocks."""
+        """Return the slice of one block, when rows are in the order of blocks."""
         return slice(int(self.starts[number]), int(self.starts[number + 1]))
 
     def numbers(self, X: np.ndarray) -> np.ndarray:
@@ -78,7 +78,7 @@ def cut_into_blocks(X: np.ndarray, kernel: Kernel, most: int) -> tuple[Blocks, n
         by_value = np.argsort(values, kind="stable")
         half, cut[node] = _cut(values[by_value])
         child[node] = (len(feature), len(feature) + 1)
-        # Taken from the end: blocks that touch are near one another in the order of blocks too.
+        # Depth-first order: adjacent blocks are near one another in the order of blocks, too.
         waiting += [(len(feature) + 1, rows[by_value[half:]]), (len(feature), rows[by_value[:half]])]
         feature += [-1, -1]
         cut += [np.inf, np.inf]
@@ -87,7 +87,7 @@ def cut_into_blocks(X: np.ndarray, kernel: Kernel, most: int) -> tuple[Blocks, n
 
 
 def _cut(values: np.ndarray) -> tuple[int, float]:
-    """Cut sorted values between different ones, near the median; return how many stay below, and the value."""
+    """Cut sorted values between different ones, near the median; return the number of smaller ones, and the cut."""
     half, n = len(values) // 2, len(values)
     below, above = np.searchsorted(values, values[half], side="left"), np.searchsorted(values, values[half], "right")
     places = [int(place) for place in (below, above) if 0 < place < n]
@@ -98,16 +98,16 @@ def _cut(values: np.ndarray) -> tuple[int, float]:
 
 
 def nearness(kernel: Kernel, p: int) -> np.ndarray:
-    """Return the weight of a unit of each feature: inverse length-scales of all terms, added in squares."""
+    """Return the weight of each feature in distances: root of the sum of inverse squared length-scales of all terms."""
     squares = sum(np.broadcast_to(lengthscale, (p,)) ** -2.0 for lengthscale in kernel.lengthscales)
     return np.broadcast_to(np.sqrt(squares) if np.any(squares) else 1.0, (p,))
 
 
-class GivenBlock(NamedTuple):
-    """Row numbers of a block, and of the earlier rows that it is seen given."""
+class VecchiaBlock(NamedTuple):
+    """Row numbers of a block, and of the earlier rows on which its density is conditioned."""
 
     rows: np.ndarray
-    given: np.ndarray
+    conditioning: np.ndarray
 
 
 def nearest_rows(X: np.ndarray, blocks: Blocks, kernel: Kernel, k: int, numbers: Sequence[int]) -> np.ndarray:
@@ -127,13 +127,13 @@ def nearest_rows(X: np.ndarray, blocks: Blocks, kernel: Kernel, k: int, numbers:
     return near
 
 
-def given_blocks(
+def vecchia_blocks(
     X: np.ndarray, kernel: Kernel, most: int, near: int, far: int, *, seed: int, every: int = 1
-) -> list[GivenBlock]:
-    """Cut rows into blocks in random order, each with rows that came before: the `near` nearest, and `far` others.
+) -> list[VecchiaBlock]:
+    """Cut rows into blocks in random order; condition each on earlier rows, the `near` nearest and `far` random ones.
 
-    The others are drawn. They show a block a smooth trend that its neighbours alone do not have. Of very many blocks
-    one in `every` is taken, from all parts of the order.
+    Random rows have information on a smooth trend that neighbours lack. One block in `every` is returned, from all
+    parts of the order.
     """
     blocks, order = cut_into_blocks(X, kernel, most)
     places, rng = X * nearness(kernel, X.shape[1]), np.random.default_rng(seed)
@@ -148,7 +148,7 @@ def given_blocks(
             distance = row_products(from_centre, from_centre)
             by_distance = given[np.argpartition(distance, near - 1)]
             given = np.concatenate([by_distance[:near], rng.choice(by_distance[near:], far, replace=False)])
-        found.append(GivenBlock(rows, given))
+        found.append(VecchiaBlock(rows, given))
     return found
 
 

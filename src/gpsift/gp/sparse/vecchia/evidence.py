@@ -1,18 +1,18 @@
-r"""The evidence of many rows, taken block by block (Vecchia 1988).
+r"""The evidence of many rows by Vecchia's approximation (Vecchia 1988).
 
-A density of all rows is a product of conditional ones. Each block b of rows that are near one another is seen given the
-rows of earlier blocks that are nearest to it, instead of all of them (Stein, Chi and Welty 2004):
-log p(y) is about the sum of log p(y_b | y_N(b)).
+The density of all rows is a product of conditional densities of blocks. Each block b is conditioned on the nearest rows
+of earlier blocks, instead of all earlier rows (Stein, Chi and Welty 2004): log p(y) is about the sum of
+log p(y_b | y_N(b)).
 
-With the rows that are given first, and all of a block's rows last, K + noise = L L^T has the conditional density in its
-last rows. Let z = L^-1 y and R the last rows of L^-1. Then
+With the conditioning rows first and the rows of the block last, the last rows of L, K + noise = L L^T, give the
+conditional density. Let z = L^-1 y and R the last rows of L^-1. Then
 
 .. math::
     \log p(y_b \mid y_{N(b)}) &= -\tfrac12 z_b^T z_b - \sum_{i \in b} \log L_{ii} - \tfrac{|b|}2 \log 2 \pi \\
     \partial \log p(y_b \mid y_{N(b)}) / \partial K &= \tfrac12 (\alpha \alpha^T - a a^T - R^T R),
 
-where alpha = L^-T z, and a = alpha - R^T z_b is that of the rows that are given, 0 elsewhere. The time grows with the
-rows alone. A block of rows shares the factorisation that a single row would take for itself.
+where alpha = L^-T z, and a = alpha - R^T z_b is the alpha of the conditioning rows alone, 0 elsewhere. The time is
+linear in the number of rows. All rows of a block share one factorisation.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from gpsift._utils.linalg import add_diagonal, jittered_cholesky, solve_lower
 from gpsift._utils.rows import Rows, map_chunks
 from gpsift.gp.inference import Evidence, InferenceMethod, InferenceResult
 from gpsift.gp.inference.base import LOG_2PI
-from gpsift.gp.sparse.vecchia.blocks import GivenBlock, given_blocks
+from gpsift.gp.sparse.vecchia.blocks import VecchiaBlock, vecchia_blocks
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 
-# Rows of a block, at most, and earlier rows that it is given: the nearest, and others.
+# Rows of a block, at most, and the rows on which it is conditioned: the nearest, and random ones.
 BLOCK_ROWS = 50
 NEAR_ROWS = 200
 FAR_ROWS = 50
-# Rows whose evidence is taken; of twice as many and more, that of some blocks is taken.
+# Rows whose evidence is computed; with twice as many or more it is that of some blocks.
 VECCHIA_ROWS = 10_000
 
 T = TypeVar("T")
@@ -46,15 +46,15 @@ class VecchiaEngine(InferenceMethod):
 
     name = "neighbours"
 
-    def __init__(self, rows: Rows, blocks: Sequence[GivenBlock]):
+    def __init__(self, rows: Rows, blocks: Sequence[VecchiaBlock]):
         self.rows, self.blocks = rows, blocks
 
     @classmethod
-    def near(cls, rows: Rows, kernel: Kernel, seed: int) -> Self:
-        """Return an engine with the blocks and neighbours that suit this kernel; of very many blocks it has some."""
+    def for_kernel(cls, rows: Rows, kernel: Kernel, seed: int) -> Self:
+        """Return an engine with the blocks and neighbours that suit this kernel; many blocks are thinned out."""
         every = max(1, rows.n // VECCHIA_ROWS)
         return cls(
-            rows, given_blocks(to_numpy(rows.X), kernel, BLOCK_ROWS, NEAR_ROWS, FAR_ROWS, seed=seed, every=every)
+            rows, vecchia_blocks(to_numpy(rows.X), kernel, BLOCK_ROWS, NEAR_ROWS, FAR_ROWS, seed=seed, every=every)
         )
 
     @property
@@ -63,23 +63,23 @@ class VecchiaEngine(InferenceMethod):
         return sum(block.rows.size for block in self.blocks)
 
     def evidence(self, kernel: Kernel, likelihood: Likelihood) -> Evidence:
-        found = self._of_blocks(Conditional.evidence, kernel, likelihood)
+        found = self._map_blocks(Conditional.evidence, kernel, likelihood)
         gradient = np.sum([each.gradient for each in found], axis=0)
         total = Evidence(sum(each.value for each in found), gradient, max(each.jitter for each in found))
         return total if likelihood.params else total.without_noise()
 
     def log_evidence(self, kernel: Kernel, likelihood: Likelihood) -> float:
-        return sum(self._of_blocks(Conditional.log_density, kernel, likelihood))
+        return sum(self._map_blocks(Conditional.log_density, kernel, likelihood))
 
-    def _of_blocks(self, of: Callable[[Conditional], T], kernel: Kernel, likelihood: Likelihood) -> list[T]:
-        """Evaluate the conditional density of each block given its earlier rows."""
+    def _map_blocks(self, function: Callable[[Conditional], T], kernel: Kernel, likelihood: Likelihood) -> list[T]:
+        """Call a function with the conditional density of each block."""
 
-        def of_block(block: GivenBlock) -> T:
-            rows = self.rows.take(np.concatenate([block.given, block.rows]))
+        def call(block: VecchiaBlock) -> T:
+            rows = self.rows.take(np.concatenate([block.conditioning, block.rows]))
             noise_var = likelihood.noise_var if rows.noise_var is None else rows.noise_var
-            return of(Conditional(kernel, rows.X, rows.y, noise_var, block.rows.size))
+            return function(Conditional(kernel, rows.X, rows.y, noise_var, block.rows.size))
 
-        return map_chunks(of_block, self.blocks, self.rows.X)
+        return map_chunks(call, self.blocks, self.rows.X)
 
     def infer(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
         raise NotImplementedError("Vecchia's evidence finds hyperparameters; the posterior is that of blocks.")
@@ -102,7 +102,7 @@ class Conditional:
         return -0.5 * float(last @ last) - float(self.xp.sum(self.xp.log(scales))) - 0.5 * last.shape[0] * LOG_2PI
 
     def evidence(self) -> Evidence:
-        """The log density with its gradient."""
+        """Return the log density with its gradient."""
         L, z, n = self.L, self.z, self.L.shape[0]
         R = solve_lower(L, like(L, np.eye(n)[:, self.n_before :]), transpose=True)  # R^T of the formulas
         alpha = solve_lower(L, z, transpose=True)
