@@ -76,7 +76,7 @@ def reference_of(model: Any, *, metric: str | None = None, **options: Any) -> Re
         raise TypeError(
             f"`as_reference` has no option {', '.join(unknown)} for Ax; it takes metric, noise, derivatives."
         )
-    adapter = _adapter(model)
+    adapter = _find_adapter(model)
     space = SearchSpaceMap(adapter)
     metrics = {name: read_metric(adapter, name) for name in adapter.outcomes}
     known = Options(output_names=adapter.outcomes, **options).check(Derivatives)
@@ -85,7 +85,7 @@ def reference_of(model: Any, *, metric: str | None = None, **options: Any) -> Re
     return combine_outputs(outputs, units, metric)
 
 
-def _adapter(model: Any) -> TorchAdapter:
+def _find_adapter(model: Any) -> TorchAdapter:
     """Find the adapter of Ax with a fitted BoTorch model that belongs to what the user passed."""
     if isinstance(model, Experiment):
         raise TypeError(

@@ -20,7 +20,7 @@ ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
-class Kind:
+class FunctionFamily:
     """A family that a function can predict."""
 
     family: Callable[..., Distribution]  # from the arrays that vary, and the fixed parameters by name
@@ -30,18 +30,18 @@ class Kind:
     mean_of: str = "the target"  # what the first array is
 
 
-KINDS: Mapping[str, Kind] = {
-    "gaussian": Kind(families.Gaussian, "(mean, var), two arrays (n,)", (False, True)),
-    "student-t": Kind(families.StudentT, "(mean, scale), two arrays (n,)", (False, True), ("df",)),
-    "poisson": Kind(families.Poisson, "mean, an array (n,)"),
-    "negative-binomial": Kind(families.NegativeBinomial, "mean, an array (n,)", fixed=("concentration",)),
-    "gamma": Kind(families.Gamma, "mean, an array (n,)", fixed=("shape",)),
-    "bernoulli": Kind(
+FAMILIES: Mapping[str, FunctionFamily] = {
+    "gaussian": FunctionFamily(families.Gaussian, "(mean, var), two arrays (n,)", (False, True)),
+    "student-t": FunctionFamily(families.StudentT, "(mean, scale), two arrays (n,)", (False, True), ("df",)),
+    "poisson": FunctionFamily(families.Poisson, "mean, an array (n,)"),
+    "negative-binomial": FunctionFamily(families.NegativeBinomial, "mean, an array (n,)", fixed=("concentration",)),
+    "gamma": FunctionFamily(families.Gamma, "mean, an array (n,)", fixed=("shape",)),
+    "bernoulli": FunctionFamily(
         families.Bernoulli,
         "the probability of class 1, an array (n,), or of both classes, (n, 2)",
         mean_of="the probability",
     ),
-    "categorical": Kind(
+    "categorical": FunctionFamily(
         families.Categorical, "the probabilities of the classes, an array (n, C)", mean_of="the probability"
     ),
 }
@@ -89,11 +89,11 @@ def reference_of(
     >>> [ranking.names[j] for j in ranking.order]
     ['b', 'a']
     """
-    if not isinstance(family, str) or family not in KINDS:
+    if not isinstance(family, str) or family not in FAMILIES:
         raise ValueError(
-            f"What a function predicts must be said: `family` must be one of {', '.join(KINDS)}, got {family!r}."
+            f"What a function predicts must be said: `family` must be one of {', '.join(FAMILIES)}, got {family!r}."
         )
-    kind = KINDS[family]
+    kind = FAMILIES[family]
     if set(fixed) != set(kind.fixed):
         wanted = ", ".join(kind.fixed) or "no further parameter"
         raise ValueError(f'A "{family}" function takes {wanted}, got {", ".join(fixed) or "none"}.')
@@ -103,7 +103,7 @@ def reference_of(
     n_features = len(feature_names or ()) if values is None else values.shape[1]
     inputs = read_inputs(n_features, values, names=feature_names, known_names=own_names)
     frame = X_train if type(X_train).__module__.split(".")[0] == "pandas" else None
-    predict = Predict(function, family, frame)
+    predict = CheckedFunction(function, family, frame)
     to_family = partial(kind.family, **fixed)
     reference = FunctionModel(
         predict=predict,
@@ -125,7 +125,7 @@ def reference_of(
 
 
 @dataclass(frozen=True)
-class Predict:
+class CheckedFunction:
     """A user's function, with what it returns checked."""
 
     function: Callable[[Any], Any]
@@ -143,7 +143,7 @@ class Predict:
         return found
 
     def _check(self, found: tuple[np.ndarray, ...], n_points: int) -> None:
-        kind, first = KINDS[self.family], found[0]
+        kind, first = FAMILIES[self.family], found[0]
         n_axes = 2 if self.family == "categorical" else 1
         shapes_fit = all(array.ndim == n_axes and array.shape[0] == n_points for array in found)
         if not shapes_fit or len(found) != len(kind.positive):

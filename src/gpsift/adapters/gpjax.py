@@ -80,7 +80,7 @@ def reference_of(
     check_derivatives(derivatives, Derivatives)
     posterior = _condition(model, data)
     if type(posterior) not in POSTERIORS:
-        raise TypeError(_unknown(model))
+        raise TypeError(_unknown_model_message(model))
     process = posterior.model if hasattr(posterior, "family") else posterior
     if getattr(process.likelihood, "num_outputs", 1) > 1:
         raise TypeError(
@@ -92,9 +92,11 @@ def reference_of(
     n_features = (_array(posterior.inducing_inputs) if X_train is None else X_train).shape[1]
     jitter = float(process.prior.jitter)
     inputs, observation = read_inputs(n_features, X_train, names=feature_names), LIKELIHOODS.read(process.likelihood)
-    closed = closed_form_or_none(lambda: _closed_form(posterior, process, n_features), model, derivatives)
+    closed = closed_form_or_none(lambda: _read_closed_form(posterior, process, n_features), model, derivatives)
     if closed is None:
-        return jax_model(_latent, (posterior, jitter), what="the posterior", **observation.fields(inputs, jitter))
+        return jax_model(
+            _predict_latent, (posterior, jitter), what="the posterior", **observation.fields(inputs, jitter)
+        )
     triple, center, white_var = closed
     return LatentGP(triple, y_center=center, **observation.fields(inputs, jitter + white_var))
 
@@ -120,14 +122,14 @@ def _condition(model: Any, data: Any) -> Any:
         )
     if type(model) in (*NEED_DATA, *KNOW_THEIR_DATA):
         return model.condition(data)
-    raise TypeError(_unknown(model))
+    raise TypeError(_unknown_model_message(model))
 
 
 NEED_DATA = (gpx.ConjugateModel, gpx.NonConjugateModel, gv.CollapsedVariationalGaussian)
 KNOW_THEIR_DATA = (gv.VariationalGaussian, gv.WhitenedVariationalGaussian, gv.DualVariationalGaussian)
 
 
-def _unknown(model: Any) -> str:
+def _unknown_model_message(model: Any) -> str:
     return (
         f"{type(model).__name__} of GPJax is not known here. Known are posteriors (`model.condition(data)`), "
         f"{', '.join(kind.__name__ for kind in (*NEED_DATA, *KNOW_THEIR_DATA))}. For other models pass a function, "
@@ -142,7 +144,7 @@ def _array(values: Any) -> np.ndarray:
 POSTERIORS = (ExactPosterior, LatentPosterior, SparsePosterior, CollapsedPosterior)
 
 
-def _closed_form(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, float, float]:
+def _read_closed_form(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, float, float]:
     """Return the posterior, the constant mean around it, and the variance of the kernel's white noise."""
     mean_function, kind = process.prior.mean_function, type(posterior)
     if type(mean_function) not in (gm.Zero, gm.Constant):
@@ -174,7 +176,7 @@ def _closed_form(posterior: Any, process: Any, n_features: int) -> tuple[Posteri
     return triple, center, white_var
 
 
-def _latent(model: Any, X: Any) -> tuple[Any, Any]:
+def _predict_latent(model: Any, X: Any) -> tuple[Any, Any]:
     """Predict mean and variance of the latent function, for JAX to differentiate."""
     posterior, jitter = model
     found = posterior(X, covariance="diagonal")
@@ -216,5 +218,5 @@ KERNELS = KernelReader(
         gk.White: white(variance="variance"),
     },
     value=lambda parameter: np.asarray(val(parameter), dtype=float),
-    columns=lambda kernel, columns: columns.of_inputs(kernel.active_dims),
+    columns=lambda kernel, columns: columns.select_inputs(kernel.active_dims),
 )

@@ -64,16 +64,16 @@ class Columns:
         scale = None if self.scale is None else np.atleast_1d(self.scale[which])
         return Columns(np.atleast_1d(self.index[which]), self.n_features, scale)
 
-    def of_inputs(self, which: Any) -> Columns:
+    def select_inputs(self, which: Any) -> Columns:
         """Take these columns of the inputs instead."""
         return Columns(np.arange(self.n_features)[which], self.n_features)
 
-    def times(self, factor: np.ndarray) -> Columns:
+    def multiply(self, factor: np.ndarray) -> Columns:
         """Multiply the coordinates."""
         scale = np.ones(self.index.size) if self.scale is None else self.scale
         return replace(self, scale=scale * factor)
 
-    def spread(self, values: np.ndarray, elsewhere: float) -> np.ndarray:
+    def scatter(self, values: np.ndarray, elsewhere: float) -> np.ndarray:
         """Return one value for each input: those of these columns, and `elsewhere` for all other columns."""
         if np.unique(self.index).size < self.index.size:
             raise NoClosedForm("a kernel that takes a column twice")
@@ -178,13 +178,13 @@ def radial_term(
         value = value[0] if np.all(value == value[0]) else value
     if value.ndim == 0 and columns.index.size == columns.n_features > 1:
         return kind(float(value), shared=True, **others)
-    return kind(columns.spread(value, elsewhere=np.inf), **others)
+    return kind(columns.scatter(value, elsewhere=np.inf), **others)
 
 
 def linear_term(columns: Columns, variance: Any = 1.0) -> Linear:
     """Make a linear kernel with one variance of the slopes for all of the columns, or one for each."""
     scale = 1.0 if columns.scale is None else columns.scale**2
-    return Linear(columns.spread(np.squeeze(variance) * scale, elsewhere=0.0))
+    return Linear(columns.scatter(np.squeeze(variance) * scale, elsewhere=0.0))
 
 
 def constant_term(_: Columns, variance: np.ndarray) -> Constant:
@@ -280,7 +280,7 @@ def _multiply(a: Term, b: Term) -> Term:
         if isinstance(one, Constant):
             return scale_term(other, one.constant_var)
         if isinstance(one, White) and isinstance(other, White | Radial):
-            return White(one.variance * factor_of(other))
+            return White(one.variance * factor_of_term(other))
     if isinstance(a, SquaredExponential) and isinstance(b, SquaredExponential):
         with np.errstate(divide="ignore"):  # columns that neither depends on
             lengthscale = 1.0 / np.sqrt(1.0 / np.square(a.lengthscale) + 1.0 / np.square(b.lengthscale))
@@ -292,21 +292,21 @@ def _factor_name(term: Term) -> str:
     return next((name for kind, name in FACTORS.items() if isinstance(term, kind)), "signal_var")
 
 
-def factor_of(term: Term) -> Any:
+def factor_of_term(term: Term) -> Any:
     """Return the parameter that multiplies a term: its variance, or the variances of slopes."""
     return getattr(term, _factor_name(term))
 
 
 def scale_term(term: Term, factor: float) -> Term:
     """Multiply a term by a number."""
-    return replace(term, **{_factor_name(term): factor * factor_of(term)})
+    return replace(term, **{_factor_name(term): factor * factor_of_term(term)})
 
 
 def add_up(terms: Iterable[Term], name: str) -> tuple[Kernel, float]:
     """Return the sum of the terms of the kernel `name`, and the variance of the white noise among them."""
     terms = list(terms)
     noise_var = sum(term.variance for term in terms if isinstance(term, White))
-    functions = tuple(term for term in terms if isinstance(term, Kernel) and np.any(factor_of(term)))
+    functions = tuple(term for term in terms if isinstance(term, Kernel) and np.any(factor_of_term(term)))
     if not functions:
         raise NoClosedForm(f"{name}, which has no part that depends on X")
     values = [np.asarray(v, dtype=float) for term in functions for v in term.values.values()]

@@ -16,11 +16,17 @@ import numpy as np
 from gpsift._utils.validation import column_sd
 from gpsift.likelihoods import distributions as families
 from gpsift.likelihoods.distributions import Distribution
-from gpsift.reference.finite_differences import STEP, Graded, GradedResponse, NumericResponse, fourth_order
+from gpsift.reference.finite_differences import (
+    STEP,
+    Differentiable,
+    GradientResponse,
+    NumericResponse,
+    fourth_order_derivative,
+)
 from gpsift.reference.inputs import Inputs, Points
 
 # How far gradients may be from differences of predictions, as a share of the largest; wrong ones are off by more.
-CLOSE = 1e-4
+GRADIENT_TOLERANCE = 1e-4
 # Points at which this is checked, and their distance from rows of X in standard deviations: kernels such as the
 # exponential have kinks at the training points.
 N_CHECKED, DISTANCE = 3, 0.1
@@ -29,7 +35,7 @@ Arrays = tuple[np.ndarray, ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LibraryModel(Graded):
+class LibraryModel(Differentiable):
     """A fitted model that is known by its predictions.
 
     Parameters
@@ -78,7 +84,7 @@ class LibraryModel(Graded):
         return f"automatic differentiation of {self.what}" if self.source is None else self.source
 
     def at(self, points: Points) -> NumericResponse:
-        response = NumericResponse if self.differentiate is None else GradedResponse
+        response = NumericResponse if self.differentiate is None else GradientResponse
         return response(self, points.X, points.inputs.sd)
 
     def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
@@ -99,7 +105,7 @@ class LibraryModel(Graded):
         assert self.differentiate is not None
         return self.differentiate(X)
 
-    def by_differences(self) -> Self:
+    def with_finite_differences(self) -> Self:
         """Return this model with finite differences of its predictions in place of gradients."""
         return replace(self, differentiate=None)
 
@@ -120,9 +126,9 @@ def gradient_error(model: LibraryModel, X: np.ndarray) -> str | None:
     up, down, far_up, far_down = (model.parameters(X + k * STEP * direction) for k in (1, -1, 2, -2))
     for gradient, *ends in zip(gradients, up, down, far_up, far_down, strict=True):
         along = np.einsum("i...j,ij->i...", gradient, direction)
-        difference = fourth_order(ends, STEP)
+        difference = fourth_order_derivative(ends, STEP)
         largest, rounding = np.max(np.abs(difference)), 1e-9 / STEP * np.max(np.abs(ends))
-        if not np.allclose(along, difference, rtol=CLOSE, atol=CLOSE * largest + rounding):
+        if not np.allclose(along, difference, rtol=GRADIENT_TOLERANCE, atol=GRADIENT_TOLERANCE * largest + rounding):
             error = np.max(np.abs(along - difference))
             return f"they differ from differences of predictions by {error:.2g}, where these are up to {largest:.2g}"
     return None

@@ -53,7 +53,7 @@ from gpsift.kernels import Linear, Matern32, Matern52, Pairs, RationalQuadratic,
 from gpsift.kernels.linear import LinearPairs
 from gpsift.reference.base import Reference
 from gpsift.reference.ensemble import Ensemble
-from gpsift.reference.finite_differences import latent_var_of
+from gpsift.reference.finite_differences import subtract_white_noise
 from gpsift.reference.inputs import Inputs
 from gpsift.reference.posterior import exact_posterior
 from gpsift.reference.response import LatentGP
@@ -99,14 +99,14 @@ def reference_of(
     """
     check_derivatives(derivatives, Derivatives)
     _refuse_unreadable(model)
-    points = _points(idata, point, draws)
-    X = read_only(read_features(_value(model.X), name="X")[0])
+    points = _read_points(idata, point, draws)
+    X = read_only(read_features(_evaluate(model.X), name="X")[0])
     inputs = read_inputs(X.shape[1], X, names=feature_names)
     members: Sequence[Reference] | None = closed_form_or_none(
-        lambda: list(_closed_form(model, inputs, points)), model, derivatives
+        lambda: list(_read_closed_form(model, inputs, points)), model, derivatives
     )
     if members is None:
-        members = _conditionals(model, inputs, points)
+        members = _compile_conditionals(model, inputs, points)
     return members[0] if point is not None else Ensemble(tuple(members))
 
 
@@ -131,7 +131,7 @@ ADVICE = {
 }
 
 
-def _points(idata: Any, point: Mapping[str, Any] | None, n_draws: int) -> list[Point]:
+def _read_points(idata: Any, point: Mapping[str, Any] | None, n_draws: int) -> list[Point]:
     """List the values of the random variables by name, for each draw."""
     if (idata is None) == (point is None):
         raise TypeError(
@@ -158,7 +158,7 @@ def _points(idata: Any, point: Mapping[str, Any] | None, n_draws: int) -> list[P
     return [{name: values[i] for name, values in stacked.items()} for i in kept.astype(int)]
 
 
-def _value(expression: Any) -> np.ndarray:
+def _evaluate(expression: Any) -> np.ndarray:
     """Return data that were given as an array or as a variable of PyTensor."""
     return np.asarray(expression.eval() if hasattr(expression, "eval") else expression)
 
@@ -190,7 +190,7 @@ def _compile(outputs: Sequence[Any], point: Point, further: Sequence[Any] = (), 
     return lambda at, *values: function(*(at[name] for name in inputs), *values)
 
 
-def _closed_form(model: Any, inputs: Inputs, points: Sequence[Point]) -> Iterator[LatentGP]:
+def _read_closed_form(model: Any, inputs: Inputs, points: Sequence[Point]) -> Iterator[LatentGP]:
     X = inputs.X
     assert X is not None
     if type(model.sigma) is not pm.gp.cov.WhiteNoise:
@@ -201,7 +201,7 @@ def _closed_form(model: Any, inputs: Inputs, points: Sequence[Point]) -> Iterato
     symbols = list(KERNELS.leaves(model.cov_func))
     # A handful of numbers for each draw: what is compiled runs for microseconds, so it is not worth optimising.
     numbers = _compile([center, model.sigma.sigma, *symbols], points[0], mode="FAST_COMPILE")
-    y = read_target(_value(model.y), len(X))
+    y = read_target(_evaluate(model.y), len(X))
     for each in points:
         y_center, sigma, *found = numbers(each)
         values = {id(symbol): np.asarray(value, dtype=float) for symbol, value in zip(symbols, found, strict=True)}
@@ -214,7 +214,7 @@ def _closed_form(model: Any, inputs: Inputs, points: Sequence[Point]) -> Iterato
         yield LatentGP(replace(posterior), predictive, inputs, y_center=float(y_center))
 
 
-def _conditionals(model: Any, inputs: Inputs, points: Sequence[Point]) -> list[LibraryModel]:
+def _compile_conditionals(model: Any, inputs: Inputs, points: Sequence[Point]) -> list[LibraryModel]:
     """Return the conditional distribution at each point of the hyperparameters, which PyTensor differentiates."""
     X = pt.dmatrix("X_of_gpsift")
     with warnings.catch_warnings():
@@ -222,14 +222,14 @@ def _conditionals(model: Any, inputs: Inputs, points: Sequence[Point]) -> list[L
         mean, var = model._predict_at(X, diag=True, pred_noise=False)
     # A prediction depends on no other point, so the gradient of the sum holds those of all points.
     slopes = [pytensor.grad(part.sum(), X, disconnected_inputs="ignore") for part in (mean, var)]
-    noise = pt.mean(model.sigma(pt.as_tensor_variable(_value(model.X)), diag=True))
+    noise = pt.mean(model.sigma(pt.as_tensor_variable(_evaluate(model.X)), diag=True))
     moments, gradients, mean_only = (_compile(parts, points[0], [X]) for parts in ([mean, var], slopes, [mean]))
     noise_var = _compile([noise], points[0])
 
     def at(point: Point) -> LibraryModel:
         def predict(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             mean, var = moments(point, X)
-            return mean, latent_var_of(var)
+            return mean, subtract_white_noise(var)
 
         return LibraryModel(
             predict=predict,
@@ -298,7 +298,7 @@ class CenteredLinearPairs(LinearPairs):
 
 
 def _centered(columns: Columns, center: np.ndarray) -> CenteredLinear:
-    return CenteredLinear(linear_term(columns).linear_var, columns.spread(np.squeeze(center), elsewhere=0.0))
+    return CenteredLinear(linear_term(columns).linear_var, columns.scatter(np.squeeze(center), elsewhere=0.0))
 
 
 KERNELS = CovarianceReader(
@@ -313,5 +313,5 @@ KERNELS = CovarianceReader(
         pc.Constant: constant(variance="c"),
         pc.WhiteNoise: Leaf(_white, sd="sigma"),
     },
-    columns=lambda kernel, columns: columns.of_inputs(getattr(kernel, "active_dims", slice(None))),
+    columns=lambda kernel, columns: columns.select_inputs(getattr(kernel, "active_dims", slice(None))),
 )

@@ -164,7 +164,7 @@ class NormalNoise:
 
 
 @dataclass(frozen=True)
-class Observed:
+class LikelihoodPredictive:
     """From the mean and variance of a latent value to a new observation by a likelihood, after white noise is added."""
 
     likelihood: Likelihood
@@ -175,7 +175,7 @@ class Observed:
 
 
 @dataclass(frozen=True)
-class Observation:
+class ObservationModel:
     """How a new observation depends on the latent function: by one of our likelihoods, or with normal noise.
 
     White noise of the kernel is added to `noise_var`, unless the user gave that (`is_given`).
@@ -189,7 +189,7 @@ class Observation:
     def predictive(self, white_var: float = 0.0) -> Predictive:
         """Make the function from latent mean and variance to an observation, with the white noise of the kernel."""
         if self.likelihood is not None:
-            return Observed(self.likelihood, white_var)
+            return LikelihoodPredictive(self.likelihood, white_var)
         return NormalNoise(self.noise_var if self.is_given else self.noise_var + white_var)
 
     def fields(self, inputs: Inputs, white_var: float = 0.0) -> dict[str, Any]:
@@ -231,13 +231,13 @@ class LikelihoodReader:
         """Whether the class of a likelihood is in one of the tables."""
         return type(likelihood) in self.normal or type(likelihood) in self.others
 
-    def read(self, likelihood: Any, noise: float | None = None) -> Observation:
+    def read(self, likelihood: Any, noise: float | None = None) -> ObservationModel:
         """Return how a likelihood observes the latent function, with the noise variance that the user gave, if any."""
         kind = type(likelihood)
         if kind in self.normal:
             if noise is not None:
-                return Observation(noise_var=float(noise), is_given=True)
-            return Observation(noise_var=self.normal[kind](likelihood))
+                return ObservationModel(noise_var=float(noise), is_given=True)
+            return ObservationModel(noise_var=self.normal[kind](likelihood))
         ours = self.others[kind](likelihood) if kind in self.others else None
         if ours is None:
             raise TypeError(
@@ -248,4 +248,4 @@ class LikelihoodReader:
                 f"`noise` is for normal noise; the likelihood of this model is {kind.__name__}, and a {kind.__name__} "
                 "has none. Leave `noise` out."
             )
-        return Observation(ours)
+        return ObservationModel(ours)

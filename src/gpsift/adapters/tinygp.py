@@ -87,9 +87,9 @@ def reference_of(
         "predictive": NormalNoise(_noise_var(process, noise)),
         "inputs": read_inputs(process.Z.shape[1], process.Z, names=feature_names),
     }
-    closed = closed_form_or_none(lambda: _closed_form(process), model, derivatives)
+    closed = closed_form_or_none(lambda: _read_closed_form(process), model, derivatives)
     if closed is None:
-        return jax_model(_latent, (process.mean, process.kernel), what="the conditioned process", **shared)
+        return jax_model(_predict_latent, (process.mean, process.kernel), what="the conditioned process", **shared)
     posterior, center = closed
     return LatentGP(posterior, y_center=center, **shared)
 
@@ -165,7 +165,7 @@ def _noise_var(process: Process, noise: str | float) -> float:
     return float(noise)
 
 
-def _closed_form(process: Process) -> tuple[Posterior, float]:
+def _read_closed_form(process: Process) -> tuple[Posterior, float]:
     """Return the posterior, and the constant mean around it."""
     solver, mean = process.kernel.solver, process.mean
     if type(solver) is not DirectSolver:
@@ -184,7 +184,7 @@ def _closed_form(process: Process) -> tuple[Posterior, float]:
     return posterior, float(mean.mean_function.value)
 
 
-def _latent(model: Any, X: Any) -> tuple[Any, Any]:
+def _predict_latent(model: Any, X: Any) -> tuple[Any, Any]:
     """Predict mean and variance of the conditioned process, for JAX to differentiate."""
     mean, kernel = model
     points = X[:, 0] if kernel.X.ndim == 1 else X
@@ -229,8 +229,8 @@ KERNELS = KernelReader(
         tk.Matern32: _euclidean(Matern32),
         tk.Matern52: _euclidean(Matern52),
         tk.RationalQuadratic: _euclidean(RationalQuadratic, shape="alpha"),
-        tt.Linear: _transform(lambda kernel, columns: columns.times(_diagonal(kernel.scale))),
-        tt.Cholesky: _transform(lambda kernel, columns: columns.times(1.0 / _diagonal(kernel.factor))),
+        tt.Linear: _transform(lambda kernel, columns: columns.multiply(_diagonal(kernel.scale))),
+        tt.Cholesky: _transform(lambda kernel, columns: columns.multiply(1.0 / _diagonal(kernel.factor))),
         tt.Subspace: _transform(lambda kernel, columns: columns.select(kernel.axis)),
     }
 )

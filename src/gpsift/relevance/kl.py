@@ -78,11 +78,11 @@ class KL(RateMeasure):
         response = reference.at(points)
         scale = feature_scale(points, self.units)
         if self.delta is None:
-            return self._rate(metric_relevance(response, scale, latent=self.latent))
+            return self._root_of_terms(metric_relevance(response, scale, latent=self.latent))
         deltas = (self.delta, -self.delta) if self.two_sided else (self.delta,)
         steps = [step_relevance(response, scale, delta, latent=self.latent) for delta in deltas]
         terms = {name: np.mean([step[name] for step in steps], axis=0) for name in steps[0]}
-        return Relevance(np.mean([_root_of_sum(step) for step in steps], axis=0), self.per_unit, _parts(terms))
+        return Relevance(np.mean([_root_of_sum(step) for step in steps], axis=0), self.per_unit, _split_terms(terms))
 
     def group_relevance(self, reference: Reference, points: Points, groups: Groups) -> Relevance:
         if self.delta is not None:
@@ -93,7 +93,7 @@ class KL(RateMeasure):
         response = reference.at(points)
         gradients = [gradient @ directions for gradient in response.gradients()]
         along = response.distribution(latent=self.latent).metric_terms(*gradients)
-        return self._rate({name: sum_over_groups(term, groups) for name, term in along.items()})
+        return self._root_of_terms({name: sum_over_groups(term, groups) for name, term in along.items()})
 
     def category_relevance(self, reference: Reference, points: Points, levels: Levels) -> Relevance:
         """Return sum_c w_c sqrt(2 KL_c) over the levels c; its square is divided into terms as the average KL_c is."""
@@ -108,11 +108,11 @@ class KL(RateMeasure):
         total = _sum(divergences)
         safe = np.where(total > 0, total, 1.0)
         terms = {name: values**2 * term / safe for name, term in divergences.items()}
-        return Relevance(values, "per change of level", _parts(terms))
+        return Relevance(values, "per change of level", _split_terms(terms))
 
-    def _rate(self, terms: Mapping[str, np.ndarray]) -> Relevance:
+    def _root_of_terms(self, terms: Mapping[str, np.ndarray]) -> Relevance:
         """The root of the sum of the terms."""
-        return Relevance(_root_of_sum(terms), self.per_unit, _parts(terms))
+        return Relevance(_root_of_sum(terms), self.per_unit, _split_terms(terms))
 
 
 def metric_relevance(response: Response, scale: np.ndarray, *, latent: bool) -> Mapping[str, np.ndarray]:
@@ -141,6 +141,6 @@ def _root_of_sum(terms: Mapping[str, np.ndarray]) -> np.ndarray:
     return to_numpy(namespace(total).sqrt(total))
 
 
-def _parts(terms: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+def _split_terms(terms: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
     """The terms where there are several; one term is the whole."""
     return {name: to_numpy(term) for name, term in terms.items()} if len(terms) > 1 else {}

@@ -29,7 +29,7 @@ class RankedPoints:
     @classmethod
     def read(cls, inputs: Inputs, X: Any, points: Any, seed: int, measure: Measure) -> Self:
         """Read the arguments of `rank`, for a model with these inputs."""
-        source = _source(inputs, X)
+        source = _read_source(inputs, X)
         is_count = np.ndim(points) == 0
         if source is None:
             if X is None or (type(X) is np.ndarray and same_rows(X, inputs.X)):  # checked when the model was fitted
@@ -63,7 +63,7 @@ class RankedPoints:
         return len(self.rows) if self.full_data is None else self.full_data.n
 
 
-def _source(inputs: Inputs, X: Any) -> cluster.ClusterRows | None:
+def _read_source(inputs: Inputs, X: Any) -> cluster.ClusterRows | None:
     """The rows of a dask collection, given as X or by a model that was fitted to one; None for rows in memory."""
     if not is_dask(X):
         return inputs.source if X is None else None

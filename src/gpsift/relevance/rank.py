@@ -118,7 +118,7 @@ def rank(
     is_pointwise = first.values.ndim == 2
     if is_pointwise and rows is not None:
         scores = [
-            aggregate_over_rows(rows, partial(_score_rows, measure, _without_rows(each), feature_groups), aggregate)
+            aggregate_over_rows(rows, partial(_score_rows, measure, _drop_rows(each), feature_groups), aggregate)
             for each in track(members, len(members))
         ]
     else:
@@ -199,7 +199,7 @@ def _score_rows(measure: Measure, model: Reference, groups: FeatureGroups, rows:
     return apply_measure(measure, model, model.inputs.points(rows.X, size=rows.size), groups).values
 
 
-def _without_rows(model: Any) -> Reference:
+def _drop_rows(model: Any) -> Reference:
     """The model without its own rows, which makes it light enough to be sent to where rows are."""
     return model if model.inputs.source is None else replace(model, inputs=replace(model.inputs, source=None))
 

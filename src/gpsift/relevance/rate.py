@@ -96,7 +96,7 @@ class RATE(Measure):
         apart = [names for block, names in dependent.items() if not any(set(block) <= set(group) for group in groups)]
         notices = []
         if apart:
-            notices.append(_dependence(apart, rank, int(varies.sum()), len(points)))
+            notices.append(_dependence_notice(apart, rank, int(varies.sum()), len(points)))
         if not total > 0:
             notices.append("No coefficient tells RATE anything about another one: all scores are 0.")
         return Relevance(
@@ -158,7 +158,7 @@ def centrality(mean: np.ndarray, root: np.ndarray, groups: Sequence[Sequence[int
     return kld
 
 
-def _dependence(blocks: Sequence[Sequence[str]], rank: int, n_varying: int, n_points: int) -> str:
+def _dependence_notice(blocks: Sequence[Sequence[str]], rank: int, n_varying: int, n_points: int) -> str:
     listed = "; ".join(
         ", ".join(block[:LISTED]) + (f" and {len(block) - LISTED} more" if len(block) > LISTED else "")
         for block in blocks[:LISTED]

@@ -85,7 +85,7 @@ def read_outputs(
 
     The target of the model may be an outcome of the user's by `outcome_of`; `noise` is in units of that target.
     """
-    parts = _parts(model, options)
+    parts = _divide(model, options)
     names = [f"y{k + 1}" for k in range(len(parts))] if options.output_names is None else list(options.output_names)
     if len(names) != len(parts) or len(set(names)) < len(names):
         raise ValueError(f"`output_names` must be {len(parts)} different names, one for each output, got {names}.")
@@ -112,7 +112,7 @@ def combine_outputs(
     return next(iter(outputs.values())) if len(outputs) == 1 else stack_outputs(outputs, units)
 
 
-def _parts(model: Any, options: Options) -> list[Sequence[Part]]:
+def _divide(model: Any, options: Options) -> list[Sequence[Part]]:
     """Divide a model into its outputs, and these into their draws."""
     for kind, divide in PARTS.items():
         if isinstance(model, kind):
@@ -124,11 +124,11 @@ def _parts(model: Any, options: Options) -> list[Sequence[Part]]:
     )
 
 
-def _list(model: ModelList, options: Options) -> list[Sequence[Part]]:
-    return [parts for member in model.models for parts in _parts(member, options)]
+def _divide_list(model: ModelList, options: Options) -> list[Sequence[Part]]:
+    return [parts for member in model.models for parts in _divide(member, options)]
 
 
-def _exact(model: Any, _: Options) -> list[Sequence[Part]]:
+def _divide_exact(model: Any, _: Options) -> list[Sequence[Part]]:
     if model.covar_module is None:
         raise ValueError(f"This {type(model).__name__} is not fitted yet: call `fit_fully_bayesian_model_nuts` first.")
     if tuple(model.batch_shape) and not model._is_ensemble:
@@ -136,25 +136,25 @@ def _exact(model: Any, _: Options) -> list[Sequence[Part]]:
             f"This {type(model).__name__} is a batch of models of different data (batch_shape "
             f"{tuple(model.batch_shape)}), and each has a ranking of its own. Fit one for each, or a ModelListGP."
         )
-    model = _drawn_copy(model) if model._is_fully_bayesian else private_copy(model)
+    model = _copy_with_draws(model) if model._is_fully_bayesian else private_copy(model)
     if model._is_ensemble:
         return [[ExactPart(model, draw=draw) for draw in range(model.batch_shape[0])]]
     return [[ExactPart(model, k)] for k in range(model.num_outputs)]
 
 
-def _drawn_copy(model: Any) -> Any:
+def _copy_with_draws(model: Any) -> Any:
     """Copy a fully Bayesian model without passing through training mode, where it would lose its draws."""
     cache = model.prediction_strategy
     twin = deepcopy(model, {} if cache is None else {id(cache): None})
     return twin.eval().requires_grad_(False).to(precision_of(model.train_targets.device))
 
 
-def _variational(model: Any, _: Options) -> list[Sequence[Part]]:
+def _divide_variational(model: Any, _: Options) -> list[Sequence[Part]]:
     model = private_copy(model)
     return [[VariationalPart(model, k)] for k in range(model.num_outputs)]
 
 
-def _multitask(model: Any, options: Options) -> list[Sequence[Part]]:
+def _divide_multitask(model: Any, options: Options) -> list[Sequence[Part]]:
     if model._is_ensemble:
         raise TypeError(
             f"{type(model).__name__}, with draws of several tasks, is not known here. Fit a model for each."
@@ -169,22 +169,22 @@ def _multitask(model: Any, options: Options) -> list[Sequence[Part]]:
 
 
 PARTS: dict[type, Any] = {
-    ModelList: _list,
-    MultiTaskGP: _multitask,
-    SingleTaskGP: _exact,
-    AbstractFullyBayesianSingleTaskGP: _exact,
-    ApproximateGPyTorchModel: _variational,
+    ModelList: _divide_list,
+    MultiTaskGP: _divide_multitask,
+    SingleTaskGP: _divide_exact,
+    AbstractFullyBayesianSingleTaskGP: _divide_exact,
+    ApproximateGPyTorchModel: _divide_variational,
 }
 
 
 def _read_part(part: Part, options: Options) -> Reference:
     """Read one output at one draw of the hyperparameters."""
-    reference = closed_form_or_none(lambda: _closed_form(part, options), part.model, options.derivatives)
-    reference = _automatic(part, options) if reference is None else reference
+    reference = closed_form_or_none(lambda: _read_closed_form(part, options), part.model, options.derivatives)
+    reference = _read_automatic(part, options) if reference is None else reference
     return reference if part.outcome.of is None else OtherTarget(reference, part.outcome.of)
 
 
-def _closed_form(part: Part, options: Options) -> Reference:
+def _read_closed_form(part: Part, options: Options) -> Reference:
     inputs, outcome = part.inputs, part.outcome
     column_map = inputs.column_map(part.probe.shape[1])
     if not inputs.acts_alike or (column_map is None and not inputs.is_coordinatewise):
@@ -197,7 +197,7 @@ def _closed_form(part: Part, options: Options) -> Reference:
     }
     if isinstance(model, MeanGP):
         changes["extra_var"] = outcome.scale**2 * model.extra_var
-    model, known = replace(model, **changes), _part_inputs(part, options)
+    model, known = replace(model, **changes), _read_part_inputs(part, options)
     if not inputs.steps:
         return replace(model, inputs=known)
     if column_map is not None:
@@ -205,7 +205,7 @@ def _closed_form(part: Part, options: Options) -> Reference:
     return Coordinatewise.wrap(model, inputs, known)
 
 
-def _part_inputs(part: Part, options: Options, categorical: tuple[int, ...] = ()) -> Inputs:
+def _read_part_inputs(part: Part, options: Options, categorical: tuple[int, ...] = ()) -> Inputs:
     """Read names and training inputs in the user's units."""
     raw = part.raw_inputs
     X_train = as_array(raw) if raw is not None and len(raw) and part.inputs.acts_alike else None
@@ -213,7 +213,7 @@ def _part_inputs(part: Part, options: Options, categorical: tuple[int, ...] = ()
     return read_inputs(part.probe.shape[1], X_train, names=names, given=given, categorical=categorical)
 
 
-def _automatic(part: Part, options: Options) -> Reference:
+def _read_automatic(part: Part, options: Options) -> Reference:
     """Return the model by its own predictions, which torch differentiates; by differences where it does so wrongly."""
     with torch.no_grad():
         if len(part.mean(part.probe)) != len(part.probe):
@@ -221,7 +221,7 @@ def _automatic(part: Part, options: Options) -> Reference:
                 f"The input transform {part.inputs.names} makes several points of one, which has no ranking here."
             )
     shared: dict[str, Any] = {
-        "inputs": _part_inputs(part, options, part.categorical_columns),
+        "inputs": _read_part_inputs(part, options, part.categorical_columns),
         "predictive": part.predictive(options.noise),
         "mean_of": part.mean_of,
         "notices": (ROUNDING,) if any(isinstance(step, Round) for step in part.inputs.steps) else (),
@@ -237,7 +237,7 @@ def _automatic(part: Part, options: Options) -> Reference:
     )
     is_checked = options.derivatives != "autograd" and part.probe.dtype == torch.float64
     if is_checked and gradient_error(reference, as_array(part.probe)) is not None:
-        return reference.by_differences()
+        return reference.with_finite_differences()
     return reference
 
 

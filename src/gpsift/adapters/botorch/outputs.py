@@ -28,7 +28,7 @@ from gpytorch.likelihoods import BernoulliLikelihood, FixedNoiseGaussianLikeliho
 from gpytorch.means import ConstantMean, ZeroMean
 
 from gpsift._utils.validation import default_names
-from gpsift.adapters.gpytorch.models import LIKELIHOODS, MeanGP, exact_parts
+from gpsift.adapters.gpytorch.models import LIKELIHOODS, MeanGP, exact_posterior_of_tensors
 from gpsift.adapters.gpytorch.models import reference_of as read_gpytorch
 from gpsift.adapters.gpytorch.prior import KERNELS, exact_computations
 from gpsift.adapters.kernels import NoClosedForm
@@ -159,11 +159,11 @@ class ExactPart(Part):
         kernel, mean, Z = self.model.covar_module, self.model.mean_module, self.seen_inputs
         if type(mean) not in (ZeroMean, ConstantMean):
             raise NoClosedForm(f"the mean function {type(mean).__name__}")
-        level = float(self._of(mean.constant, 0)) if type(mean) is ConstantMean else 0.0
+        constant = float(self._of(mean.constant, 0)) if type(mean) is ConstantMean else 0.0
         kernel, _ = KERNELS.convert(kernel[self._index] if tuple(kernel.batch_shape) else kernel, Z.shape[1])
-        posterior = exact_parts(kernel, Z, self.targets, level, self._site_noise())
+        posterior = exact_posterior_of_tensors(kernel, Z, self.targets, constant, self._site_noise())
         predictive, own_inputs = NormalNoise(self.noise_var()), Inputs(default_names(Z.shape[1]), X=posterior.Z)
-        return LatentGP(posterior, predictive, own_inputs, y_center=level)
+        return LatentGP(posterior, predictive, own_inputs, y_center=constant)
 
     def _site_noise(self) -> torch.Tensor:
         """Return the variance of the noise at each training point, (n,)."""

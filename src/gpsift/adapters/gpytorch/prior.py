@@ -34,7 +34,7 @@ from gpsift.adapters.kernels import (
 from gpsift.adapters.torch_autograd import as_array, enable_gradients, torch_model
 from gpsift.kernels import Kernel, RationalQuadratic, SquaredExponential, Sum
 from gpsift.likelihoods import distributions as families
-from gpsift.reference.finite_differences import GradedResponse
+from gpsift.reference.finite_differences import GradientResponse
 from gpsift.reference.inputs import Inputs
 
 # A matrix of any size is factorised, where the library would turn to conjugate gradients for large ones.
@@ -105,17 +105,17 @@ def exact_computations() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Mean:
-    """The mean function of a prior: from inputs (n, p) to (n,); `level` is its value where it has only one."""
+    """The mean function of a prior: from inputs (n, p) to (n,); `constant_value` is its value where it has only one."""
 
     function: Callable[[torch.Tensor], torch.Tensor]
     device: torch.device
-    level: float | None = None
+    constant_value: float | None = None
 
     def __call__(self, X: torch.Tensor) -> torch.Tensor:
         with torch.no_grad(), exact_computations():
             return self.function(X)
 
-    def at(self, X: np.ndarray, scale: np.ndarray) -> GradedResponse:
+    def at(self, X: np.ndarray, scale: np.ndarray) -> GradientResponse:
         """Return its values and derivatives at X."""
         model = torch_model(
             lambda x: (self.function(x),),
@@ -126,7 +126,7 @@ class Mean:
             what="the mean function",
             inputs=Inputs(()),
         )
-        return GradedResponse(model, X, scale)
+        return GradientResponse(model, X, scale)
 
 
 # Strategies with a closed form, and whether their inducing values are whitened.
@@ -152,8 +152,10 @@ def read_prior(model: Any, Z: torch.Tensor) -> tuple[Kernel, Mean]:
     terms = [KERNELS.convert(kernel, Z.shape[-1])[0] for kernel in kernels]
     values = as_array(prior.loc)
     is_constant = not prior.loc.requires_grad and bool(np.all(values == values[0]))
-    level = float(values[0]) if is_constant else None
-    return terms[0] if len(terms) == 1 else Sum(tuple(terms)), Mean(lambda x: model.forward(x).loc, Z.device, level)
+    constant_value = float(values[0]) if is_constant else None
+    return terms[0] if len(terms) == 1 else Sum(tuple(terms)), Mean(
+        lambda x: model.forward(x).loc, Z.device, constant_value
+    )
 
 
 def _kernels_at(covariance: Any, x: torch.Tensor) -> list[Any]:
