@@ -1,4 +1,4 @@
-"""Functions that predict: any model, ranked by finite differences of its predictions for new observations."""
+"""Read a function that predicts as a model that can be ranked, by finite differences of its predictions."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from gpsift.adapters.reading import read_inputs
 from gpsift.likelihoods import distributions as families
 from gpsift.likelihoods.distributions.base import Distribution
 
-# How far probabilities may leave [0, 1], or their sum 1, by rounding.
+# Tolerated rounding errors of probabilities, and of their sum.
 ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
 class FunctionFamily:
-    """A family that a function can predict."""
+    """A family of distributions that a function can predict."""
 
-    family: Callable[..., Distribution]  # from the arrays that vary, and the fixed parameters by name
+    family: Callable[..., Distribution]  # called with the arrays that vary, and the fixed parameters by name
     returns: str  # what the function returns, in words
-    positive: tuple[bool, ...] = (True,)  # for each array that varies, whether it must be
+    positive: tuple[bool, ...] = (True,)  # for each array that varies, whether it must be positive
     fixed: tuple[str, ...] = ()  # parameters that do not vary with X and are given as options
-    mean_of: str = "the target"  # what the first array is
+    mean_of: str = "the target"  # the quantity in the first array
 
 
 FAMILIES: Mapping[str, FunctionFamily] = {
@@ -114,7 +114,7 @@ def reference_of(
         mean_of=kind.mean_of,
     )
     if values is not None:
-        # What is wrong with the function is said here, not in the middle of a ranking.
+        # Errors of the function are reported now, not during a ranking.
         once, again = reference.parameters(values[:2]), reference.parameters(values[:2])
         if not all(np.array_equal(a, b) for a, b in zip(once, again, strict=True)):
             raise ValueError(
@@ -126,11 +126,11 @@ def reference_of(
 
 @dataclass(frozen=True)
 class CheckedFunction:
-    """A user's function, with what it returns checked."""
+    """A user's function, whose results are checked."""
 
     function: Callable[[Any], Any]
     family: str
-    frame: Any  # its columns and its type are those of what the function takes; None for arrays
+    frame: Any  # a table with the type and columns that the function takes; None for arrays
 
     def __call__(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
         given = X.copy() if self.frame is None else type(self.frame)(X, columns=self.frame.columns)
@@ -178,7 +178,7 @@ class CheckedFunction:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FunctionModel(LibraryModel):
-    """A function that predicts; one of several classes has a model of the probability of each."""
+    """A function that predicts; `functions` has the probability of each of several classes."""
 
     @property
     def functions(self) -> Mapping[str, LibraryModel]:

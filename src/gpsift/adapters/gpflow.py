@@ -1,9 +1,9 @@
-r"""Models of GPflow: exact, sparse and variational Gaussian processes.
+"""Read exact, sparse and variational Gaussian processes of GPflow.
 
 Predictions are those of the library: a new observation has the noise of the likelihood and of the kernel's `White`.
-With a kernel that we have, the posterior has closed forms (`gpsift.reference.posterior`); those of variational models
-are made in `posteriors.py`, with the library's jitter in the covariance of the inducing points. Models with other
-kernels and mean functions are differentiated by TensorFlow.
+With a kernel that gpsift has, the posterior has closed forms (`gpsift.reference.posterior`); `posteriors.py` makes
+those of variational models, with the library's jitter in the covariance of the inducing points. TensorFlow
+differentiates models with other kernels and mean functions.
 """
 
 from __future__ import annotations
@@ -73,8 +73,7 @@ def reference_of(
     noise : float, optional
         The variance of the noise of a new observation, instead of the model's own.
     derivatives : {"auto", "closed", "autodiff", "numeric"}
-        "closed" refuses models without closed form here, "autodiff" and "numeric" differentiate predictions even with
-        one.
+        "closed" refuses models without closed form, "autodiff" and "numeric" differentiate predictions in any case.
     X_train : array or data frame (n, p), optional
         The training inputs, which `SVGP` does not keep. Their spread is the unit of scores.
     feature_names : sequence of str, optional
@@ -118,7 +117,7 @@ def reference_of(
 
 def _inducing_points(model: Any) -> np.ndarray | None:
     inducing = getattr(model, "inducing_variable", None)
-    inducing = getattr(inducing, "inducing_variable", inducing)  # one set that several outputs share
+    inducing = getattr(inducing, "inducing_variable", inducing)  # inducing points that several outputs share
     return _array(inducing.Z) if isinstance(inducing, InducingPoints) else None
 
 
@@ -174,14 +173,14 @@ LIKELIHOODS = LikelihoodReader(
 
 
 def _read_closed_form(model: Any, k: int, n_features: int) -> tuple[Posterior, float, float]:
-    """Return the posterior, the constant mean around it, and the variance of the kernel's white noise."""
+    """Return the posterior, the constant mean of the prior, and the variance of the kernel's white noise."""
     mean_function = model.mean_function
     if type(mean_function) not in (gf.Zero, gf.Constant):
         raise NoClosedForm(f"mean function {type(mean_function).__name__}")
     kernel, white_var = KERNELS.convert(model.kernel, n_features)
     kind: Any
     for kind, read in POSTERIORS.items():
-        # A subclass may predict something else.
+        # A subclass that overrides `predict_f` may predict something else.
         if isinstance(model, kind) and type(model).predict_f is kind.predict_f:
             if not isinstance(getattr(model, "inducing_variable", None), InducingPoints | None):
                 raise NoClosedForm(type(model.inducing_variable).__name__)
@@ -205,7 +204,7 @@ def _exact_posterior(model: Any, k: int, kernel: Kernel, white_var: float) -> Po
 
 
 def _collapsed_posterior(model: Any, k: int, kernel: Kernel, white_var: float) -> Posterior:
-    """Make the posterior of Titsias (2009), with B = I + A A^T and A = L^-1 k(Z, X) / noise sd."""
+    """Return the posterior of Titsias (2009), with B = I + A A^T and A = L^-1 k(Z, X) / noise sd."""
     X, y = (np.asarray(part, dtype=float) for part in model.data)
     Z, noise_sd = _array(model.inducing_variable.Z), np.sqrt(_read_noise_var(model.likelihood))
     L = _cholesky_factor(kernel, Z, np.full(len(Z), white_var + gpflow.default_jitter()))
@@ -217,7 +216,7 @@ def _collapsed_posterior(model: Any, k: int, kernel: Kernel, white_var: float) -
 
 
 def _variational_posterior(model: Any, k: int, kernel: Kernel, white_var: float) -> Posterior:
-    """Make the posterior of inducing values, which for `VGP` are whitened values at the training points."""
+    """Return the variational posterior; for `VGP` the inducing points are the training points, whitened."""
     is_full = isinstance(model, gm.VGP)
     Z = _array(model.data[0] if is_full else model.inducing_variable.Z)
     q_mu, q_sqrt = np.asarray(model.q_mu, dtype=float)[:, k], np.asarray(model.q_sqrt, dtype=float)
@@ -227,7 +226,7 @@ def _variational_posterior(model: Any, k: int, kernel: Kernel, white_var: float)
 
 
 def _cholesky_factor(kernel: Kernel, Z: np.ndarray, added: np.ndarray) -> np.ndarray:
-    """Factorise k(Z, Z) + diag(added), lower Cholesky."""
+    """Return the lower Cholesky factor of k(Z, Z) + diag(added)."""
     return np.ascontiguousarray(cholesky(kernel.between(Z, Z).K + np.diag(added), lower=True))
 
 
@@ -244,7 +243,7 @@ Arrays = tuple[np.ndarray, ...]
 def _compile_predictions(
     model: Any, k: int, white_var: float, n_features: int
 ) -> tuple[Callable[[np.ndarray], Arrays], Callable[[np.ndarray], Arrays]]:
-    """Make functions that predict latent mean and variance, without white noise, and their gradients."""
+    """Compile functions that predict latent mean and variance, without white noise, and their gradients."""
     dtype = _dtype(model)
 
     def predict(X: Any) -> tuple[Any, Any]:
@@ -258,19 +257,19 @@ def _compile_predictions(
         by_mean, by_var = (tape.gradient(total, X, unconnected_gradients="zero") for total in (mean, var))
         return tf.convert_to_tensor(by_mean), tf.convert_to_tensor(by_var)
 
-    def on_arrays(function: Callable[[Any], tuple[Any, Any]]) -> Callable[[np.ndarray], Arrays]:
-        # A prediction takes TensorFlow 40 ms when each of its steps is called from Python, and 1 ms compiled.
+    def compile_for_arrays(function: Callable[[Any], tuple[Any, Any]]) -> Callable[[np.ndarray], Arrays]:
+        # A prediction takes TensorFlow 40 ms without compilation, and 1 ms with it.
         points = tf.TensorSpec([None, n_features], dtype)
         compiled = tf.function(function, autograph=False, input_signature=[points])
         return lambda X: tuple(np.asarray(part, dtype=float) for part in compiled(tf.constant(X, dtype=dtype)))
 
-    total_moments = on_arrays(predict)
+    total_moments = compile_for_arrays(predict)
 
     def moments(X: np.ndarray) -> Arrays:
         mean, var = total_moments(X)
         return mean, subtract_white_noise(var, white_var)
 
-    return moments, on_arrays(differentiate)
+    return moments, compile_for_arrays(differentiate)
 
 
 NAMES = {"lengthscale": "lengthscales", "signal_var": "variance"}

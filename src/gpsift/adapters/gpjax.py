@@ -1,7 +1,7 @@
-"""Models of GPJax: posteriors, joint models with their data, and variational families.
+"""Read models of GPJax: posteriors, joint models with their data, and variational families.
 
-GPJax adds its `jitter` to the variance of every prediction. Here it is part of the noise of a new observation, not of
-the latent function.
+GPJax adds its `jitter` to the variance of every prediction. This adapter counts it as noise of a new observation, not
+as part of the latent function.
 """
 
 from __future__ import annotations
@@ -62,14 +62,13 @@ def reference_of(
     Parameters
     ----------
     model : Posterior, JointModel or variational family
-        What ``model.condition(data)`` returns is complete. A joint model, which ``gpx.fit`` returns, and a
+        The result of ``model.condition(data)`` is complete. A joint model, which ``gpx.fit`` returns, and a
         `CollapsedVariationalGaussian` need `data` as well.
     data : gpjax.Dataset, optional
-        What the model was fitted on. Variational families do not need it to predict; with it they know their training
-        inputs, whose spread is the unit of scores.
+        The training data. Variational families predict without them; with them the spread of the training inputs is
+        the unit of scores.
     derivatives : {"auto", "closed", "autodiff"}
-        "closed" refuses kernels without closed form here, "autodiff" differentiates the model's own predictions even
-        with one.
+        "closed" refuses kernels without closed form, "autodiff" differentiates the model's predictions in any case.
     feature_names : sequence of str, optional
         Names of the inputs.
 
@@ -102,7 +101,7 @@ def reference_of(
 
 
 def _condition(model: Any, data: Any) -> Any:
-    """Return the posterior that a model is, or that it has given its data."""
+    """Return a posterior unchanged, and condition other models on their data."""
     if data is not None and not (isinstance(data, gpx.Dataset) and data.is_supervised()):
         raise TypeError(
             f"`data` must be a gpjax.Dataset with X and y, got {type(data).__name__}. Pass the one that the "
@@ -145,7 +144,7 @@ POSTERIORS = (ExactPosterior, LatentPosterior, SparsePosterior, CollapsedPosteri
 
 
 def _read_closed_form(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, float, float]:
-    """Return the posterior, the constant mean around it, and the variance of the kernel's white noise."""
+    """Return the posterior, the constant mean of the prior, and the variance of the kernel's white noise."""
     mean_function, kind = process.prior.mean_function, type(posterior)
     if type(mean_function) not in (gm.Zero, gm.Constant):
         raise NoClosedForm(f"the mean function {type(mean_function).__name__}")
@@ -158,7 +157,7 @@ def _read_closed_form(posterior: Any, process: Any, n_features: int) -> tuple[Po
         noise_var = _noise_var(process.likelihood) + white_var + jitter
         triple, _ = exact_posterior(kernel, X, y - center, np.broadcast_to(noise_var, len(X)).copy())
     elif kind is LatentPosterior:
-        # f = m + L v with v fixed; only the jitter is left unknown at the training points.
+        # f = m + L v with v fixed: at the training points the variance is the jitter.
         if white_var > 0.0:
             raise NoClosedForm("White, as part of a latent function")
         L = _array(posterior.cholesky_factor)

@@ -1,9 +1,9 @@
-"""Models of GPy: exact, sparse and approximate Gaussian processes of one output.
+"""Read exact, sparse and approximate Gaussian processes of GPy, with one output.
 
 Predictions are those of the library: a new observation has the noise of the likelihood and of the kernel's `White`.
 GPy keeps every posterior as a vector w and a matrix W (`woodbury_vector`, `woodbury_inv`) at its support points. With a
-kernel that we have, these are a `gpsift.reference.posterior.Posterior` and derivatives have closed forms. With another
-kernel they are GPy's own gradients, or finite differences where GPy has none or wrong ones.
+kernel that gpsift has, these are a `gpsift.reference.posterior.Posterior` with closed-form derivatives. With another
+kernel GPy's gradients are used, or finite differences where GPy has none or wrong ones.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ def reference_of(
     noise : float, optional
         The variance of the noise of a new observation, in squared units of the target, instead of the model's own.
     derivatives : {"auto", "closed", "library", "numeric"}
-        "closed" refuses kernels without closed form here, "library" takes GPy's own gradients and "numeric"
-        differences of predictions even with one.
+        "closed" refuses kernels without closed form, "library" takes GPy's own gradients and "numeric" differences of
+        predictions in any case.
     feature_names : sequence of str, optional
         Names of the inputs; GPy does not keep them.
 
@@ -157,7 +157,7 @@ class Parts(NamedTuple):
     inputs: Inputs
 
     def fields(self, white_var: float) -> dict[str, Any]:
-        """Make the fields of a reference, given the variance of the kernel's white noise."""
+        """Return the fields of a reference, given the variance of the kernel's white noise."""
         return self.observation.fields(self.inputs, white_var * self.y_scale**2)
 
     @property
@@ -203,7 +203,7 @@ def _read_observation(model: Any, y_scale: float, noise: float | None) -> Observ
 
 
 def _read_with_link(link: type, ours: Callable[[Any], likelihoods.Likelihood]) -> Callable[[Any], Any]:
-    """Make the reader of a likelihood that is known with one link."""
+    """Return a reader of a likelihood that is supported with one link function only."""
     return lambda likelihood: ours(likelihood) if type(likelihood.gp_link) is link else None
 
 
@@ -250,7 +250,7 @@ def _read_closed_form(model: Any, parts: Parts) -> LatentGP:
 
 
 def _read_site_var(model: Any, kernel: Kernel, white_var: float, Z: np.ndarray, L: np.ndarray) -> np.ndarray | None:
-    """Return D of exact inference, L L^T = K + diag(D); None for other inference, and where GPy added jitter."""
+    """Return D in L L^T = K + diag(D) of exact inference; None for other inference, or with jitter of GPy."""
     if not isinstance(model.inference_method, ExactGaussianInference):
         return None
     noise_var = np.ravel(model.likelihood.gaussian_variance(model.Y_metadata))
@@ -260,16 +260,16 @@ def _read_site_var(model: Any, kernel: Kernel, white_var: float, Z: np.ndarray, 
 
 
 def _predict_latent_moments(model: Any, parts: Parts, white_var: float, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Predict latent mean and variance, without white noise."""
+    """Predict the latent mean and variance, without white noise."""
     k, y_center, y_scale, *_ = parts
-    with np.errstate():  # products of kernels of GPy 1.13 set the state of NumPy and leave it so
+    with np.errstate():  # products of kernels of GPy 1.13 change error settings of NumPy
         mean, var = model._raw_predict(X)
     latent_var = subtract_white_noise(var[:, min(k, var.shape[1] - 1)], white_var)
     return y_center + y_scale * mean[:, k], y_scale**2 * latent_var
 
 
 def _differentiate_latent_moments(model: Any, parts: Parts, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Differentiate latent mean and variance by GPy's own gradients of kernels and mean functions, (n, p) each."""
+    """Differentiate latent mean and variance by GPy's gradients of kernels and mean functions, (n, p) each."""
     k, y_scale = parts.k, parts.y_scale
     kernel, Z, W = model.kern, model._predictive_variable, _woodbury_inv(model.posterior, k)
     with np.errstate():

@@ -1,8 +1,8 @@
-"""A fitted model as its library predicts it, differentiated by the library or by finite differences.
+"""A `LibraryModel` is a reference that uses the predictions of a library, and its gradients or finite differences.
 
-`LibraryModel` is the one reference for models whose posterior is not read in closed form. An adapter fills in functions
-of points (n, p): one that predicts, and one that differentiates the predictions where the library can. A prediction at
-a point depends on no other point, so one backward pass through the sum over all points gives the gradients of all.
+It is for models whose posterior is not read in closed form. An adapter passes functions of points (n, p): one that
+predicts, and one that differentiates the predictions if the library can. A prediction at a point depends on no other
+point, so one backward pass through the sum over all points computes the gradients at all of them.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from gpsift.reference.finite_differences import (
 )
 from gpsift.reference.inputs import Inputs, Points
 
-# How far gradients may be from differences of predictions, as a share of the largest; wrong ones are off by more.
+# Tolerated difference of gradients from differences of predictions, as a share of the largest; wrong ones differ more.
 GRADIENT_TOLERANCE = 1e-4
-# Points at which this is checked, and their distance from rows of X in standard deviations: kernels such as the
-# exponential have kinks at the training points.
+# Number of points for this check, and their distance from rows of X in standard deviations: kernels such as the
+# exponential are not differentiable at the training points.
 N_CHECKED, DISTANCE = 3, 0.1
 
 Arrays = tuple[np.ndarray, ...]
@@ -41,21 +41,21 @@ class LibraryModel(Differentiable):
     Parameters
     ----------
     predict : callable
-        From points to the arrays that the predictive distribution varies with, (n, ...) each: latent mean and variance,
-        unless `predictive` and `latent` take others. VAR is about the first.
+        Maps points to the varying parameters of the predictive distribution, (n, ...) each: latent mean and variance,
+        unless `predictive` and `latent` take others. VAR scores the first one.
     inputs : Inputs
     predictive : callable
-        From these arrays to the distribution of a new observation.
+        Maps these parameters to the distribution of a new observation.
     what : str
         Name of the function that is differentiated, in `how`.
     differentiate : callable, optional
-        From points to the gradients of these arrays, (n, ..., p) each. Without it they are finite differences.
+        Maps points to the gradients of these parameters, (n, ..., p) each. Without it finite differences are used.
     predict_mean : callable, optional
-        From points to the first of these arrays, where that is cheaper.
+        Maps points to the first parameter alone, where that is cheaper.
     covariance : callable, optional
-        From points to the covariance of the noise-free function between all of them, (n, n).
+        Maps points to the covariance of the noise-free function between them, (n, n).
     latent : callable
-        From these arrays to the distribution of the noise-free function.
+        Maps these parameters to the distribution of the noise-free function.
     source : str, optional
         Source of the gradients in `how`; by default automatic differentiation.
     mean_of : str
@@ -111,10 +111,10 @@ class LibraryModel(Differentiable):
 
 
 def gradient_error(model: LibraryModel, X: np.ndarray) -> str | None:
-    """Say why the gradients of a model are not those of its predictions; None where they are.
+    """Compare gradients with differences of predictions; return a description of the error, None if they agree.
 
-    Some models detach parts of what they compute, or look values up in a table, and some kernels of GPy have wrong
-    gradients or none. The check is along one random direction, at a few points near rows of X.
+    Some models detach parts of their computation, or interpolate in a table, and some kernels of GPy have wrong
+    gradients or none. The comparison is along one random direction, at a few points near rows of X.
     """
     rng, scale = np.random.default_rng(0), column_sd(X)
     X = X[:N_CHECKED] + DISTANCE * scale * rng.standard_normal(X[:N_CHECKED].shape)

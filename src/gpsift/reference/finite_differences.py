@@ -158,7 +158,7 @@ def subtract_white_noise(total: np.ndarray, white_var: float = 0.0) -> np.ndarra
 
 
 # Changes by steps of at most this many standard deviations are integrals of gradients. With three nodes and a
-# length-scale of l standard deviations their relative error is about (LONGEST_INTEGRATED / l)^6 / 2e6: 3e-11 at l = 0.1.
+# length-scale of l standard deviations the relative error is about (LONGEST_INTEGRATED / l)^6 / 2e6, 3e-11 at l = 0.1.
 LONGEST_INTEGRATED = 0.02
 NODES, WEIGHTS = gauss_legendre(3)
 

@@ -12,7 +12,7 @@ from gpsift.reference import dask as cluster
 from gpsift.reference.inputs import Inputs, Points, same_rows
 from gpsift.relevance.measure import Measure
 
-# At most this many rows of a dask collection are scored point by point.
+# At most this many rows of a dask collection have pointwise scores.
 KEPT_ROWS = 10_000
 
 
@@ -20,10 +20,10 @@ KEPT_ROWS = 10_000
 class RankedPoints:
     """The points of a ranking."""
 
-    points: Points  # in this process; they have pointwise scores
-    rows: np.ndarray  # their numbers among the rows that were given, (n,)
+    points: Points  # those with pointwise scores, in this process
+    rows: np.ndarray  # the row numbers of the points in X, (n,)
     is_sample: bool  # whether they were drawn at random
-    # All rows of a dask collection, where scores are averaged over more than the points.
+    # The rows of a dask collection, if scores are averaged over all of them.
     full_data: cluster.ClusterRows | None = None
 
     @classmethod
@@ -64,7 +64,7 @@ class RankedPoints:
 
 
 def _read_source(inputs: Inputs, X: Any) -> cluster.ClusterRows | None:
-    """The rows of a dask collection, given as X or by a model that was fitted to one; None for rows in memory."""
+    """Return the rows of a dask collection, X or the model's training inputs; None for rows in memory."""
     if not is_dask(X):
         return inputs.source if X is None else None
     if not inputs.are_known:

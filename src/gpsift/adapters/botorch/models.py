@@ -1,13 +1,13 @@
-"""Models of BoTorch: Gaussian processes with transforms of inputs and outcomes, several outputs, draws, categories.
+"""Read models of BoTorch, with transforms of inputs and outcomes, several outputs, draws, and categories.
 
-Predictions are those of ``model.posterior(X, observation_noise=True)``, in the units of what the user passes to it.
-Everything is read from a copy in evaluation mode, because calling a model of BoTorch changes it.
+Predictions are those of ``model.posterior(X, observation_noise=True)``, with X in the user's units. The adapter reads a
+copy in evaluation mode, because calling a model of BoTorch changes it.
 
 A model is read in three steps. It is divided into its outputs and draws, each a `Part` (`outputs.py`). The latent
 posterior of a part becomes a `LatentGP`, with closed-form derivatives, if its kernel, mean function and `forward` are
-known; it is one of the columns that the model sees, after the input transform. An input transform that acts on each
-column alone is then undone by the chain rule (`ColumnMapped`, `Coordinatewise`). Everything else, such as a transform
-that mixes columns, a kernel of categories or several tasks, is differentiated by torch.
+known. Its inputs are those after the input transform. A transform of each column alone is included by the chain rule
+(`ColumnMapped`, `Coordinatewise`). torch differentiates all other models, such as those with a transform that mixes
+columns, a kernel of categories or several tasks.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def reference_of(
         Variance of the noise of a new observation, in squared units of the target. By default that of
         ``posterior(X, observation_noise=True)``: where `train_Yvar` was given, its mean.
     derivatives : {"auto", "closed", "autograd"}
-        "closed" refuses models without closed form here, "autograd" differentiates through the model even with one.
+        "closed" refuses models without closed form, "autograd" differentiates through the model in any case.
     X_train : array or data frame (n, p), optional
         The training inputs, where the model does not keep them.
     feature_names, output_names : sequence of str, optional
@@ -81,7 +81,7 @@ def reference_of(
 def read_outputs(
     model: Any, options: Options, outcome_of: Mapping[str, OutcomeMap] | None = None
 ) -> tuple[dict[str, Reference | Ensemble], np.ndarray]:
-    """Read each output by its name, and its unit in a sum over outputs.
+    """Return each output by its name, and the units of the outputs in sums over them.
 
     The target of the model may be an outcome of the user's by `outcome_of`; `noise` is in units of that target.
     """
@@ -106,14 +106,14 @@ def read_outputs(
 def combine_outputs(
     outputs: Mapping[str, Reference | Ensemble], units: np.ndarray, output: int | str | None
 ) -> Reference | Ensemble:
-    """Return the output that was chosen, or the only one, or all of them together."""
+    """Return the chosen output, or the only one, or all of them together."""
     if output is not None:
         return choose_output(outputs, output)
     return next(iter(outputs.values())) if len(outputs) == 1 else stack_outputs(outputs, units)
 
 
 def _divide(model: Any, options: Options) -> list[Sequence[Part]]:
-    """Divide a model into its outputs, and these into their draws."""
+    """Divide a model into outputs, and these into draws of the hyperparameters."""
     for kind, divide in PARTS.items():
         if isinstance(model, kind):
             return divide(model, options)
@@ -143,7 +143,7 @@ def _divide_exact(model: Any, _: Options) -> list[Sequence[Part]]:
 
 
 def _copy_with_draws(model: Any) -> Any:
-    """Copy a fully Bayesian model without passing through training mode, where it would lose its draws."""
+    """Copy a fully Bayesian model; training mode, as in `private_copy`, would delete its draws."""
     cache = model.prediction_strategy
     twin = deepcopy(model, {} if cache is None else {id(cache): None})
     return twin.eval().requires_grad_(False).to(precision_of(model.train_targets.device))
@@ -187,7 +187,7 @@ def _read_part(part: Part, options: Options) -> Reference:
 def _read_closed_form(part: Part, options: Options) -> Reference:
     inputs, outcome = part.inputs, part.outcome
     column_map = inputs.column_map(part.probe.shape[1])
-    if not inputs.acts_alike or (column_map is None and not inputs.is_coordinatewise):
+    if not inputs.is_same_for_training or (column_map is None and not inputs.is_coordinatewise):
         raise NoClosedForm(f"the input transform {inputs.names}")
     model = part.latent_gp()
     changes: dict[str, Any] = {
@@ -206,15 +206,15 @@ def _read_closed_form(part: Part, options: Options) -> Reference:
 
 
 def _read_part_inputs(part: Part, options: Options, categorical: tuple[int, ...] = ()) -> Inputs:
-    """Read names and training inputs in the user's units."""
+    """Read the names and training inputs in the user's units."""
     raw = part.raw_inputs
-    X_train = as_array(raw) if raw is not None and len(raw) and part.inputs.acts_alike else None
+    X_train = as_array(raw) if raw is not None and len(raw) and part.inputs.is_same_for_training else None
     names, given = options.feature_names, options.X_train
     return read_inputs(part.probe.shape[1], X_train, names=names, given=given, categorical=categorical)
 
 
 def _read_automatic(part: Part, options: Options) -> Reference:
-    """Return the model by its own predictions, which torch differentiates; by differences where it does so wrongly."""
+    """Read a part by its predictions and their gradients by torch, or finite differences where these are wrong."""
     with torch.no_grad():
         if len(part.mean(part.probe)) != len(part.probe):
             raise TypeError(
@@ -231,7 +231,7 @@ def _read_automatic(part: Part, options: Options) -> Reference:
         mean=part.mean,
         device=part.probe.device,
         dtype=part.probe.dtype,
-        within=exact_computations,  # the backward pass reads the settings too
+        within=exact_computations,  # the backward pass depends on the settings, too
         what=f"a {type(part.model).__name__}",
         **shared,
     )

@@ -1,8 +1,8 @@
-"""Models of GPyTorch: exact and variational Gaussian processes.
+"""Read exact and variational Gaussian processes of GPyTorch.
 
-Everything is read from a private copy of the model in double precision (`prior.py`), so that no mode, cache or gradient
-of the user's model changes. If the kernel of the prior is known, the posterior has closed-form derivatives, around a
-mean function that torch differentiates where it is not constant (`MeanGP`). Any other model is differentiated by torch.
+The adapter reads a private copy of the model in double precision (`prior.py`), so that no mode, cache or gradient of
+the user's model changes. If the kernel of the prior is known, the posterior has closed-form derivatives; torch
+differentiates a mean function that is not constant (`MeanGP`). Any other model is differentiated by torch.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def reference_of(
         Variance of the noise of a new observation, in squared units of the target. By default that of the likelihood;
         with known noise of each training point, their mean.
     derivatives : {"auto", "closed", "autograd"}
-        "closed" refuses kernels without closed form here, "autograd" differentiates automatically even with one.
+        "closed" refuses kernels without closed form, "autograd" differentiates automatically in any case.
     X_train : array or data frame (n, p), optional
         The training inputs, which an `ApproximateGP` does not keep. Without them, the points that are ranked give the
         units of scores.
@@ -137,7 +137,7 @@ def _several_outputs_error(model: Any) -> TypeError:
 LIKELIHOODS = LikelihoodReader(
     normal={
         GaussianLikelihood: lambda likelihood: number(as_array(likelihood.noise)),
-        # A new point has no noise of its own; the library's answer, none at all, is not what was observed anywhere.
+        # The noise of a new point is not known. The library predicts none, which is wrong; the mean is used.
         FixedNoiseGaussianLikelihood: lambda likelihood: float(as_array(likelihood.noise).mean()),
     },
     others={
@@ -177,7 +177,7 @@ def _read_approximate(model: gpytorch.models.ApproximateGP, options: Options) ->
 
 
 def _read_automatic(model: Any, Z: torch.Tensor, shared: dict[str, Any], options: Options) -> Reference:
-    """Return the model by its own predictions, which torch differentiates; by differences where it does so wrongly."""
+    """Read a model by its predictions and their gradients by torch, or finite differences where these are wrong."""
 
     def function(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         prediction = model(x)
@@ -213,22 +213,22 @@ def _read_automatic(model: Any, Z: torch.Tensor, shared: dict[str, Any], options
 
 
 def exact_posterior_of_tensors(kernel: Kernel, Z: Any, y: Any, prior_mean: Any, noise_var: Any) -> Posterior:
-    """Return the latent posterior of an exact model from tensors, in double precision on the CPU."""
+    """Return the latent posterior of an exact model, in double precision on the CPU."""
     y = as_array(y)
     noise = np.broadcast_to(as_array(noise_var).ravel(), y.shape).copy()
     return exact_posterior(kernel, as_array(Z), y - prior_mean, noise)[0]
 
 
 def posterior_of_strategy(kernel: Kernel, strategy: Any, prior_mean: Any) -> tuple[Posterior, float]:
-    """Return the latent posterior of inducing values, and the variance that the library adds to it."""
+    """Return the latent posterior of a variational strategy, and the variance that the library adds to it."""
     Z, jitter = as_array(strategy.inducing_points), float(strategy.jitter_val)
     q = strategy._variational_distribution()
     L, _ = jittered_cholesky(add_diagonal(kernel.between(Z, Z).K, jitter))
     is_whitened = WHITENED[type(strategy)]
     m = as_array(q.mean) if is_whitened else as_array(q.mean) - prior_mean
     root = None
-    if isinstance(q, gpytorch.distributions.MultivariateNormal):  # otherwise the values are known
-        values, vectors = np.linalg.eigh(as_array(q.covariance_matrix))  # which may be singular
+    if isinstance(q, gpytorch.distributions.MultivariateNormal):  # a delta distribution has no covariance
+        values, vectors = np.linalg.eigh(as_array(q.covariance_matrix))  # the matrix may be singular
         root = vectors * np.sqrt(np.maximum(values, 0.0))
     posterior = variational_posterior(kernel, Z, L, m, root, is_whitened=is_whitened)
     return posterior, jitter if is_whitened else 0.0
@@ -245,13 +245,13 @@ def closed_form_reference(posterior: Posterior, mean: Mean, *, extra_var: float 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MeanGP(LatentGP):
-    """A latent posterior around a mean that varies with the inputs.
+    """A Gaussian process whose prior has a mean function of the inputs.
 
     Parameters
     ----------
     mean : Mean, optional
     extra_var : float
-        A variance that the library adds to that of the latent function at every point.
+        A constant that the library adds to the variance of the latent function.
     """
 
     mean: Mean | None = None
@@ -269,7 +269,7 @@ class MeanGP(LatentGP):
 
 @dataclass(frozen=True, eq=False)
 class MeanGPResponse(LatentGPResponse):
-    """The closed forms of a latent posterior, with the mean function and its derivatives added."""
+    """The closed-form response of a latent posterior, plus the mean function of the prior and its derivatives."""
 
     mean: GradientResponse | None
     extra_var: float

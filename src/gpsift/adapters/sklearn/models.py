@@ -1,9 +1,9 @@
-"""Models of scikit-learn: its Gaussian processes, alone, in pipelines and inside searches.
+"""Read Gaussian processes of scikit-learn, alone, in pipelines and in searches.
 
 Predictions are those of the library: a new observation has the noise of the kernel's `WhiteKernel`, and not `alpha`.
-With a kernel that we have, the posterior of a regression, or Laplace's approximation of two classes, has closed-form
-derivatives. Otherwise they are finite differences of predictions. Transformers in front of a model that only shift,
-scale and select columns are undone by the chain rule; others are differenced through.
+With a kernel that gpsift has, the posterior of a regression, or Laplace's approximation of two classes, has closed-form
+derivatives. Otherwise they are finite differences of predictions. For transformers of a pipeline that only shift, scale
+and select columns the chain rule is used, for others finite differences.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def reference_of(
         ``predict``: of the `WhiteKernel`. "alpha" adds the mean of `alpha`, for those who put the noise there. A number
         is the variance of the noise itself, in squared units of the target.
     derivatives : {"auto", "closed", "numeric"}
-        "closed" refuses kernels without closed form here, "numeric" takes differences of predictions even with one.
+        "closed" refuses kernels without closed form, "numeric" takes differences of predictions in any case.
     X_train : array or data frame (n, p), optional
         The training inputs, where the model does not keep them or they cannot be recovered through a pipeline.
     feature_names : sequence of str, optional
@@ -127,7 +127,7 @@ def _refuse_unfitted(model: Any, attribute: str) -> None:
 
 
 def _read_model_inputs(model: Any, options: Options, support: np.ndarray) -> Inputs:
-    """Read names and training inputs of a model."""
+    """Read the names and training inputs of a model."""
     known, names = getattr(model, "feature_names_in_", None), options.feature_names
     return read_inputs(support.shape[1], support, names=names, known_names=known, given=options.X_train)
 
@@ -143,7 +143,7 @@ def _read_support(model: Any) -> np.ndarray:
 
 
 def _read_kernel(model: Any, n_features: int, options: Options) -> tuple[Kernel | None, float]:
-    """Return our kernel, None where differences are to be taken, and the variance of the white noise."""
+    """Return gpsift's kernel, None for finite differences, and the variance of the white noise."""
 
     def read() -> tuple[Kernel, float]:
         kernel, white_var = KERNELS.convert(model.kernel_, n_features, name=str(model.kernel_))
@@ -363,12 +363,12 @@ KERNELS = KernelReader(
 
 
 def active_steps(pipeline: Pipeline) -> list[Any]:
-    """List the steps of a pipeline that do something."""
+    """List the steps of a pipeline that change the data."""
     return [step for _, step in pipeline.steps if not _passes_through(step)]
 
 
 def _passes_through(step: Any) -> bool:
-    # A ColumnTransformer replaces the word by a function that does nothing.
+    # A ColumnTransformer replaces the word "passthrough" by a function that does nothing.
     does_nothing = type(step) is FunctionTransformer and step.func is None
     return step is None or does_nothing or (isinstance(step, str) and step == "passthrough")
 
@@ -381,7 +381,7 @@ def apply_steps(steps: Sequence[Any], X: np.ndarray) -> np.ndarray:
 
 
 def name_columns(model: Any, X: np.ndarray) -> Any:
-    """Give X the names of columns that a model was fitted with, without which scikit-learn warns."""
+    """Give X the names of columns that a model was fitted with, because scikit-learn warns without them."""
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         return X
@@ -390,7 +390,7 @@ def name_columns(model: Any, X: np.ndarray) -> Any:
     return pd.DataFrame(X, columns=names)
 
 
-# (center, scale) of x -> (x - center) / scale. MinMaxScaler computes x scale_ + min_.
+# Functions that return center and scale of x -> (x - center) / scale. MinMaxScaler computes x scale_ + min_.
 SCALERS: dict[type, Any] = {
     StandardScaler: lambda step: (step.mean_ if step.with_mean else 0.0, step.scale_ if step.with_std else 1.0),
     MinMaxScaler: lambda step: (-step.min_ / step.scale_, 1.0 / step.scale_),

@@ -70,11 +70,11 @@ class ChunkReader:
 class ClusterRows:
     """Rows in dask partitions, with the methods of `gpsift._utils.rows.LocalRows` for rows in this process.
 
-    Sums and rows are computed by passes over the graphs of the collections, on the current client's cluster or by dask's
-    scheduler in this process. Nothing is kept between passes: rows need not fit into memory, and other workers recompute
-    the rows of a lost one. Persisted collections are read from memory; `collections` refers to them, because the graphs
-    of their partitions do not keep them on a cluster. `extremes` are the numbers of the rows with the smallest and the
-    largest target, where these are known.
+    Sums and rows are computed by passes over the graphs of the collections, on the current client's cluster or by
+    dask's scheduler in this process. Nothing is kept between passes: rows need not fit into memory, and other workers
+    recompute those of a lost one. Persisted collections are read from memory; `collections` refers to them, because the
+    graphs of their partitions do not keep them on a cluster. `extremes` are the numbers of the rows with the smallest
+    and the largest target, where these are known.
     """
 
     def __init__(
