@@ -40,7 +40,7 @@ from gpsift.adapters.predictions import LibraryModel
 from gpsift.adapters.reading import LikelihoodReader, Options, closed_form_or_none, output_index, read_inputs, read_only
 from gpsift.kernels import Kernel, Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.reference.base import Reference
-from gpsift.reference.finite_differences import subtract_white_noise
+from gpsift.reference.finite_differences import remove_noise
 from gpsift.reference.posterior import Posterior, TriangularFactor
 from gpsift.reference.response import LatentGP
 
@@ -267,7 +267,7 @@ def _compile_predictions(
 
     def moments(X: np.ndarray) -> Arrays:
         mean, var = total_moments(X)
-        return mean, subtract_white_noise(var, white_var)
+        return mean, remove_noise(var, white_var)
 
     return moments, compile_for_arrays(differentiate)
 

@@ -93,9 +93,7 @@ def reference_of(
     inputs, observation = read_inputs(n_features, X_train, names=feature_names), LIKELIHOODS.read(process.likelihood)
     closed = closed_form_or_none(lambda: _read_closed_form(posterior, process, n_features), model, derivatives)
     if closed is None:
-        return jax_model(
-            _predict_latent, (posterior, jitter), what="the posterior", **observation.fields(inputs, jitter)
-        )
+        return jax_model(_predict, (posterior, jitter), what="the posterior", **observation.fields(inputs, jitter))
     triple, center, white_var = closed
     return LatentGP(triple, y_center=center, **observation.fields(inputs, jitter + white_var))
 
@@ -175,7 +173,7 @@ def _read_closed_form(posterior: Any, process: Any, n_features: int) -> tuple[Po
     return triple, center, white_var
 
 
-def _predict_latent(model: Any, X: Any) -> tuple[Any, Any]:
+def _predict(model: Any, X: Any) -> tuple[Any, Any]:
     """Predict mean and variance of the latent function, for JAX to differentiate."""
     posterior, jitter = model
     found = posterior(X, covariance="diagonal")

@@ -49,7 +49,7 @@ from gpsift.adapters.reading import (
 from gpsift.kernels import Kernel, Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.kernels.radial import Radial
 from gpsift.reference.base import Reference
-from gpsift.reference.finite_differences import subtract_white_noise
+from gpsift.reference.finite_differences import remove_noise
 from gpsift.reference.inputs import Inputs
 from gpsift.reference.posterior import Factor, Posterior, TriangularFactor
 from gpsift.reference.response import LatentGP
@@ -92,9 +92,7 @@ def reference_of(
     options = Options(output, noise, derivatives, feature_names=feature_names).check(Derivatives)
     _refuse_other_models(model)
     parts = _read_parts(model, options)
-    closed = closed_form_or_none(
-        lambda: _read_closed_form(model, parts), model, derivatives, "the library's own gradients"
-    )
+    closed = closed_form_or_none(lambda: _read_gp(model, parts), model, derivatives, "the library's own gradients")
     if closed is not None:
         return closed
     white_var = KERNELS.white_var(model.kern)
@@ -202,7 +200,7 @@ def _read_observation(model: Any, y_scale: float, noise: float | None) -> Observ
     return ObservationModel(noise_var=noise_var, notices=notices)
 
 
-def _read_with_link(link: type, ours: Callable[[Any], likelihoods.Likelihood]) -> Callable[[Any], Any]:
+def _reader_for_link(link: type, ours: Callable[[Any], likelihoods.Likelihood]) -> Callable[[Any], Any]:
     """Return a reader of a likelihood that is supported with one link function only."""
     return lambda likelihood: ours(likelihood) if type(likelihood.gp_link) is link else None
 
@@ -213,9 +211,9 @@ LIKELIHOODS = LikelihoodReader(
         GPy.likelihoods.HeteroscedasticGaussian: lambda likelihood: float(np.mean(likelihood.variance.values)),
     },
     others={
-        GPy.likelihoods.Bernoulli: _read_with_link(link_functions.Probit, lambda _: likelihoods.Probit()),
-        GPy.likelihoods.Poisson: _read_with_link(link_functions.Log, lambda _: likelihoods.Poisson()),
-        GPy.likelihoods.StudentT: _read_with_link(
+        GPy.likelihoods.Bernoulli: _reader_for_link(link_functions.Probit, lambda _: likelihoods.Probit()),
+        GPy.likelihoods.Poisson: _reader_for_link(link_functions.Log, lambda _: likelihoods.Poisson()),
+        GPy.likelihoods.StudentT: _reader_for_link(
             link_functions.Identity,
             lambda likelihood: likelihoods.StudentT(float(likelihood.v[0]), float(np.sqrt(likelihood.sigma2[0]))),
         ),
@@ -226,7 +224,7 @@ LIKELIHOODS = LikelihoodReader(
 )
 
 
-def _read_closed_form(model: Any, parts: Parts) -> LatentGP:
+def _read_gp(model: Any, parts: Parts) -> LatentGP:
     mean = model.mean_function
     if mean is not None and type(mean) is not GPy.mappings.Constant:
         raise NoClosedForm(f"mean function {type(mean).__name__}")
@@ -264,7 +262,7 @@ def _predict_latent_moments(model: Any, parts: Parts, white_var: float, X: np.nd
     k, y_center, y_scale, *_ = parts
     with np.errstate():  # products of kernels of GPy 1.13 change error settings of NumPy
         mean, var = model._raw_predict(X)
-    latent_var = subtract_white_noise(var[:, min(k, var.shape[1] - 1)], white_var)
+    latent_var = remove_noise(var[:, min(k, var.shape[1] - 1)], white_var)
     return y_center + y_scale * mean[:, k], y_scale**2 * latent_var
 
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from gpsift.adapters.predictions import LibraryModel
-from gpsift.reference.finite_differences import subtract_white_noise
+from gpsift.reference.finite_differences import remove_noise
 
 Latent = Callable[[Any, Any], tuple[Any, Any]]
 
@@ -33,7 +33,7 @@ def jax_model(latent: Latent, model: Any, **fields: Any) -> LibraryModel:
 
     def predict(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean, var = _call(_predict, latent, model, X)
-        return mean, subtract_white_noise(var)
+        return mean, remove_noise(var)
 
     return LibraryModel(
         predict=predict,

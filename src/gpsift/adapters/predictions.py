@@ -21,7 +21,7 @@ from gpsift.reference.finite_differences import (
     Differentiable,
     GradientResponse,
     NumericResponse,
-    fourth_order_derivative,
+    central_difference,
 )
 from gpsift.reference.inputs import Inputs, Points
 
@@ -126,7 +126,7 @@ def gradient_error(model: LibraryModel, X: np.ndarray) -> str | None:
     up, down, far_up, far_down = (model.parameters(X + k * STEP * direction) for k in (1, -1, 2, -2))
     for gradient, *ends in zip(gradients, up, down, far_up, far_down, strict=True):
         along = np.einsum("i...j,ij->i...", gradient, direction)
-        difference = fourth_order_derivative(ends, STEP)
+        difference = central_difference(ends, STEP)
         largest, rounding = np.max(np.abs(difference)), 1e-9 / STEP * np.max(np.abs(ends))
         if not np.allclose(along, difference, rtol=GRADIENT_TOLERANCE, atol=GRADIENT_TOLERANCE * largest + rounding):
             error = np.max(np.abs(along - difference))

@@ -53,7 +53,7 @@ from gpsift.kernels import Linear, Matern32, Matern52, Pairs, RationalQuadratic,
 from gpsift.kernels.linear import LinearPairs
 from gpsift.reference.base import Reference
 from gpsift.reference.ensemble import Ensemble
-from gpsift.reference.finite_differences import subtract_white_noise
+from gpsift.reference.finite_differences import remove_noise
 from gpsift.reference.inputs import Inputs
 from gpsift.reference.posterior import exact_posterior
 from gpsift.reference.response import LatentGP
@@ -229,7 +229,7 @@ def _compile_conditionals(model: Any, inputs: Inputs, points: Sequence[Point]) -
     def at(point: Point) -> LibraryModel:
         def predict(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             mean, var = moments(point, X)
-            return mean, subtract_white_noise(var)
+            return mean, remove_noise(var)
 
         return LibraryModel(
             predict=predict,

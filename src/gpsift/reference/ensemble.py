@@ -122,16 +122,14 @@ class Copies(Sequence[M]):
 
     def __getitem__(self, item: Any) -> Any:
         chosen = self._models[item]
-        return (
-            [copy_without_caches(model) for model in chosen] if isinstance(item, slice) else copy_without_caches(chosen)
-        )
+        return [drop_caches(model) for model in chosen] if isinstance(item, slice) else drop_caches(chosen)
 
 
-def copy_without_caches(model: M) -> M:
+def drop_caches(model: M) -> M:
     """Copy a model without the matrices that it, its posterior or a model inside it has cached."""
     if isinstance(model, Mapping):
-        return {name: copy_without_caches(part) for name, part in model.items()}  # type: ignore[return-value]
+        return {name: drop_caches(part) for name, part in model.items()}  # type: ignore[return-value]
     if not is_dataclass(model) or isinstance(model, type | Inputs):
         return model
     parts = {field.name: getattr(model, field.name) for field in fields(model)}
-    return replace(model, **{name: copy_without_caches(part) for name, part in parts.items()})
+    return replace(model, **{name: drop_caches(part) for name, part in parts.items()})

@@ -60,7 +60,7 @@ class NumericResponse(Response):
             h = STEP * self._scale[j]
             moved = (self._model.parameters(self._move(j, step)) for step in (h, -h, 2 * h, -2 * h))
             for gradient, *ends in zip(gradients, *moved, strict=True):
-                gradient[..., j] = fourth_order_derivative(ends, h)
+                gradient[..., j] = central_difference(ends, h)
         return tuple(gradients)
 
     def step(self, j: int, delta: float) -> tuple[np.ndarray, ...]:
@@ -143,13 +143,13 @@ class NumericReference(Numeric):
         return families.Gaussian(mean, var if latent else var + self.moments(X)[2])
 
 
-def fourth_order_derivative(values: Sequence[np.ndarray], h: float) -> np.ndarray:
+def central_difference(values: Sequence[np.ndarray], h: float) -> np.ndarray:
     """Return the derivative of a function from its values at h, -h, 2h and -2h."""
     up, down, far_up, far_down = values
     return (8.0 * (up - down) - (far_up - far_down)) / (12.0 * h)
 
 
-def subtract_white_noise(total: np.ndarray, white_var: float = 0.0) -> np.ndarray:
+def remove_noise(total: np.ndarray, white_var: float = 0.0) -> np.ndarray:
     """Subtract the white noise from variances that a library predicts; the result is at least their rounding error.
 
     At a training point of a model without noise the variance is 0, and rounding may make it negative.
@@ -158,8 +158,8 @@ def subtract_white_noise(total: np.ndarray, white_var: float = 0.0) -> np.ndarra
 
 
 # Changes by steps of at most this many standard deviations are integrals of gradients. With three nodes and a
-# length-scale of l standard deviations the relative error is about (LONGEST_INTEGRATED / l)^6 / 2e6, 3e-11 at l = 0.1.
-LONGEST_INTEGRATED = 0.02
+# length-scale of l standard deviations the relative error is about (SHORT_STEP / l)^6 / 2e6, 3e-11 at l = 0.1.
+SHORT_STEP = 0.02
 NODES, WEIGHTS = gauss_legendre(3)
 
 
@@ -172,7 +172,7 @@ class GradientResponse(NumericResponse):
         return self._model.gradients(self._X)
 
     def step(self, j: int, delta: float) -> tuple[np.ndarray, ...]:
-        if abs(delta) > LONGEST_INTEGRATED * self._scale[j]:
+        if abs(delta) > SHORT_STEP * self._scale[j]:
             return super().step(j, delta)
         slopes = [self._model.gradients(self._move(j, 0.5 * (1.0 + node) * delta)) for node in NODES]
         return tuple(

@@ -15,8 +15,8 @@ and RATE is its share of the total. For a group G of features, t is a matrix:
 
 Omega is singular where columns are linearly dependent, or where the data determine a coefficient exactly. The formulas
 then apply within its range: "beta_j = 0" means the projection of e_j onto the range, and "the others" are all
-directions orthogonal to it. With independent columns this is the formula above. Two equal columns each have the score of one of
-them alone.
+directions orthogonal to it. With independent columns this is the formula above. Two equal columns each have the
+score of one of them alone.
 """
 
 from __future__ import annotations

@@ -152,10 +152,8 @@ def read_prior(model: Any, Z: torch.Tensor) -> tuple[Kernel, Mean]:
     terms = [KERNELS.convert(kernel, Z.shape[-1])[0] for kernel in kernels]
     values = as_array(prior.loc)
     is_constant = not prior.loc.requires_grad and bool(np.all(values == values[0]))
-    constant_value = float(values[0]) if is_constant else None
-    return terms[0] if len(terms) == 1 else Sum(tuple(terms)), Mean(
-        lambda x: model.forward(x).loc, Z.device, constant_value
-    )
+    mean = Mean(lambda x: model.forward(x).loc, Z.device, float(values[0]) if is_constant else None)
+    return terms[0] if len(terms) == 1 else Sum(tuple(terms)), mean
 
 
 def _kernels_at(covariance: Any, x: torch.Tensor) -> list[Any]:

@@ -57,7 +57,7 @@ from gpsift.likelihoods import Logit
 from gpsift.reference.affine import Affine
 from gpsift.reference.base import Reference
 from gpsift.reference.ensemble import Ensemble, map_members
-from gpsift.reference.finite_differences import subtract_white_noise
+from gpsift.reference.finite_differences import remove_noise
 from gpsift.reference.inputs import Inputs
 from gpsift.reference.posterior import LEAST_PRECISION, Posterior, TriangularFactor
 from gpsift.reference.response import LatentGP
@@ -200,7 +200,7 @@ def _predict_regressor_moments(
     """Predict mean and variance of target k without white noise."""
     predicted = model.predict(name_columns(model, X), return_std=True)
     mean, std = (values.reshape(len(X), -1)[:, k] for values in predicted)
-    return mean, subtract_white_noise(std**2, white_var)
+    return mean, remove_noise(std**2, white_var)
 
 
 def _predict_regressor_mean(model: GaussianProcessRegressor, k: int, X: np.ndarray) -> np.ndarray:
