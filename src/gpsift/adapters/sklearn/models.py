@@ -390,7 +390,7 @@ def name_columns(model: Any, X: np.ndarray) -> Any:
     return pd.DataFrame(X, columns=names)
 
 
-# Functions that return center and scale of x -> (x - center) / scale. MinMaxScaler computes x scale_ + min_.
+# Functions that return (center, scale) of x -> (x - center) / scale. MinMaxScaler computes x scale_ + min_.
 SCALERS: dict[type, Any] = {
     StandardScaler: lambda step: (step.mean_ if step.with_mean else 0.0, step.scale_ if step.with_std else 1.0),
     MinMaxScaler: lambda step: (-step.min_ / step.scale_, 1.0 / step.scale_),
