@@ -1,8 +1,8 @@
-"""Estimators and a feature selector with scikit-learn's interface.
+"""This module has estimators and a feature selector with scikit-learn's interface.
 
 `GPRegressor` and `GPClassifier` hold the choices of a model in their parameters and, after `fit`, the fitted model in
-`gp_`, which does all computations. `GPSelector` selects features; `importance` lets scikit-learn's own selectors use a
-measure. scikit-learn reads and checks the data, so its users know the errors and warnings about them. Importing this
+`gp_`, which does all computations. `GPSelector` selects features; `importance` makes a measure available to
+scikit-learn's own selectors. scikit-learn reads and checks the data, with its own errors and warnings. Importing this
 module loads scikit-learn; importing `gpsift` does not.
 """
 
@@ -46,7 +46,7 @@ LARGEST_SEED = 2**31 - 1
 
 
 class _GPEstimator(BaseEstimator, ABC):  # type: ignore[misc]
-    """Base of both estimators: it makes `gp_` from parameters and data, and predictions and rankings from `gp_`."""
+    """Base class of both estimators, which fits `gp_` and uses it for predictions and rankings."""
 
     kernel: Kernel | None
     hyper: Hyper | None
@@ -57,8 +57,8 @@ class _GPEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     target_options: ClassVar[dict[str, Any]] = {}
 
     @abstractmethod
-    def model_for(self, y: np.ndarray) -> tuple[GP, np.ndarray]:
-        """Return the model that the parameters describe, and the target that it takes."""
+    def make_model(self, y: np.ndarray) -> tuple[GP, np.ndarray]:
+        """Return the model with the choices of the parameters, and its target."""
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the model.
@@ -70,7 +70,7 @@ class _GPEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             The target; for a classifier labels of at least two classes: strings, numbers or booleans.
         """
         table, y = _read_table(self, X, y, self.target_options)
-        model, target = self.model_for(y)
+        model, target = self.make_model(y)
         self.gp_ = model.fit(table, target)
         if isinstance(self, ClassifierMixin):
             self.classes_ = np.unique(y)
@@ -91,8 +91,7 @@ class _GPEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         check_is_fitted(self)
         return rank(self.gp_, None if X is None else _read_data(self, X), measure, **options)
 
-    def _gp(self, likelihood: Likelihood) -> GP:
-        """Return the model that the parameters describe."""
+    def _make_gp(self, likelihood: Likelihood) -> GP:
         parts = {"kernel": self.kernel, "hyper": self.hyper}
         given: dict[str, Any] = {name: part for name, part in parts.items() if part is not None}
         gp = GP(standardize=self.standardize, likelihood=likelihood, inference=self.inference, **given)
@@ -102,7 +101,7 @@ class _GPEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         seed = int(state) if isinstance(state, Integral) else check_random_state(state).randint(LARGEST_SEED)
         return replace(gp, hyper=replace(hyper, seed=seed))  # type: ignore[type-var]
 
-    def _predictive(self, X: Any) -> Prediction:
+    def _predict(self, X: Any) -> Prediction:
         check_is_fitted(self)
         return self.gp_.predict(_read_data(self, X))
 
@@ -164,8 +163,8 @@ class GPRegressor(RegressorMixin, _GPEstimator):  # type: ignore[misc]
         self.standardize = standardize
         self.random_state = random_state
 
-    def model_for(self, y: np.ndarray) -> tuple[GP, np.ndarray]:
-        return self._gp(read_regression(self.likelihood)), y
+    def make_model(self, y: np.ndarray) -> tuple[GP, np.ndarray]:
+        return self._make_gp(read_regression(self.likelihood)), y
 
     def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Predict a new observation at each row: its mean, and on request its standard deviation.
@@ -184,7 +183,7 @@ class GPRegressor(RegressorMixin, _GPEstimator):  # type: ignore[misc]
         std : array (n,)
             With ``return_std=True`` only.
         """
-        prediction = self._predictive(X)
+        prediction = self._predict(X)
         return (prediction.mean, np.sqrt(prediction.var)) if return_std else prediction.mean
 
     def __sklearn_tags__(self) -> Any:
@@ -214,8 +213,8 @@ class GPClassifier(ClassifierMixin, _GPEstimator):  # type: ignore[misc]
         As in `GPRegressor`.
     hyper : Hyper, optional
         As in `GP`: `Sift()` by default; `MAP()`, `ML2()`, `NUTS()`, `Fixed(...)`. Where classes can be told apart
-        without error the likelihood of the hyperparameters has no maximum, and `ML2()` finds none; a prior, which the
-        others have, keeps the search where probabilities mean something.
+        without error the likelihood of the hyperparameters has no maximum, and `ML2()` finds none; the others have a
+        prior, and so a maximum.
     link : {"probit", "logit"}
         Of two classes: how the probability of the second one depends on the latent function.
     inference : {"auto", "sparse", "ep", "laplace"} or Sparse
@@ -260,8 +259,8 @@ class GPClassifier(ClassifierMixin, _GPEstimator):  # type: ignore[misc]
         self.standardize = standardize
         self.random_state = random_state
 
-    def model_for(self, y: np.ndarray) -> tuple[GP, np.ndarray]:
-        """Return the model that the parameters describe, and the codes 0, 1, ... of the labels."""
+    def make_model(self, y: np.ndarray) -> tuple[GP, np.ndarray]:
+        """Return the model with the choices of the parameters, and the codes 0, 1, ... of the labels."""
         if self.link not in LINKS:
             raise ValueError(f'`link` must be "probit" or "logit", got {self.link!r}.')
         check_classification_targets(y)
@@ -269,7 +268,7 @@ class GPClassifier(ClassifierMixin, _GPEstimator):  # type: ignore[misc]
         if classes.size < 2:
             raise ValueError(f"`y` holds one class only ({classes[0]}), so there is nothing to tell apart.")
         likelihood = LIKELIHOODS[self.link]() if classes.size == 2 else Softmax(int(classes.size))
-        return self._gp(likelihood), codes.astype(float)
+        return self._make_gp(likelihood), codes.astype(float)
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the most probable label at each row, (n,)."""
@@ -282,8 +281,8 @@ class GPClassifier(ClassifierMixin, _GPEstimator):  # type: ignore[misc]
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Predict logarithms of the probabilities of the labels, (n, C)."""
-        prediction = self._predictive(X)
-        # Each class on its own, not as 1 - p, so that a small probability keeps its digits.
+        prediction = self._predict(X)
+        # Each probability is computed, none as 1 - p, because that is inaccurate for small ones.
         codes = np.arange(float(self.classes_.size))
         return np.column_stack([prediction.log_density(np.full(len(prediction.latent_mean), c)) for c in codes])
 
@@ -319,16 +318,15 @@ class GPSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     measure : {"kl", "var", "ard", "rate", "derivative", "projection"}, Measure or Order
         The rule that orders the features, as in `search`.
     n_features_to_select : "auto", int or float
-        "auto" fits submodels of growing size and takes the size that `rule` suggests, which is 0 where no feature is
-        shown to help: `transform` then warns, and returns no column. A number, or a share of all
-        features between 0 and 1, takes that many without fitting submodels (but for "projection" and `Backward`,
-        which always do).
+        "auto" fits submodels of growing size and takes the size that `rule` suggests. It is 0 where no feature is
+        shown to help: `transform` then warns, and returns no column. A number, or a share of all features between 0
+        and 1, takes that many without fitting submodels (except "projection" and `Backward`, which always fit them).
     criterion : {"prediction", "rate"}
         With "prediction", features are selected because submodels with them predict well enough; `measure`,
-        `n_features_to_select`, `rule` and `cv` are for this. With "rate", a test with a rate of false discoveries
-        (`discover`) shows that they matter.
+        `n_features_to_select`, `rule` and `cv` apply to it. With "rate", features are selected by a test that controls
+        the rate of false discoveries (`discover`).
     rate : float
-        With "rate": the expected share of false ones among the selected features.
+        With "rate": the expected share of false discoveries among the selected features.
     rule : {"one-se", "negligible", "explained"}
         See `suggest_size`.
     cv : HeldOut, int, splitter or splits, optional
@@ -400,8 +398,8 @@ class GPSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f'`criterion` must be "prediction" or "rate", got {self.criterion!r}.')
         estimator = self._choose_estimator(y)
         table, y = _read_table(self, X, y, estimator.target_options)
-        wanted = self._read_wanted(table.shape[1])
-        model, target = estimator.model_for(y)
+        wanted = self._read_n_features(table.shape[1])
+        model, target = estimator.make_model(y)
         self.path_: Path | None = None
         self.discoveries_: Discoveries | None = None
         work = Work(jobs=self.n_jobs, progress=False)
@@ -455,8 +453,8 @@ class GPSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             )
         return self.estimator
 
-    def _read_wanted(self, p: int) -> int | None:
-        """Read the number of features to select; None leaves it to the rule."""
+    def _read_n_features(self, p: int) -> int | None:
+        """Read the number of features to select; None for "auto"."""
         wanted = self.n_features_to_select
         if isinstance(wanted, str) and wanted == "auto":
             return None

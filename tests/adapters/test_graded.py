@@ -8,7 +8,7 @@ from model_points import at
 from numpy.testing import assert_allclose
 
 from gpsift.adapters.reading import NormalNoise
-from gpsift.reference.finite_differences import SHORT, Graded, NumericResponse, latent_var_of
+from gpsift.reference.finite_differences import SHORT_STEP, Differentiable, NumericResponse, remove_noise
 from gpsift.reference.inputs import Inputs
 
 X = np.random.default_rng(0).normal(size=(30, 2))
@@ -16,7 +16,7 @@ X = X / X.std(axis=0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Wave(Graded):
+class Wave(Differentiable):
     """mean = sin a + 3 b and var = 0.5 + exp(-a^2), whose derivatives and differences are known."""
 
     inputs: Inputs = field(default_factory=lambda: Inputs(("a", "b"), names_given=True, X=X))
@@ -39,7 +39,7 @@ class Wave(Graded):
         return mean, np.column_stack([-2.0 * a * np.exp(-(a**2)), nothing])
 
 
-@pytest.mark.parametrize("delta", [1e-12, -1e-7, 1e-3, SHORT, -SHORT, 0.5, -0.5])
+@pytest.mark.parametrize("delta", [1e-12, -1e-7, 1e-3, SHORT_STEP, -SHORT_STEP, 0.5, -0.5])
 def test_steps_keep_their_digits(delta):
     by_mean, by_var = at(Wave(), X).step(0, delta)
     a = X[:, 0]
@@ -50,7 +50,7 @@ def test_steps_keep_their_digits(delta):
 
 def test_long_steps_are_differences_of_predictions():
     wave = Wave()
-    at(wave, X).step(0, 1.5 * SHORT)
+    at(wave, X).step(0, 1.5 * SHORT_STEP)
     assert wave.calls == ["parameters", "parameters"]
 
 
@@ -87,5 +87,5 @@ def test_noise_belongs_to_the_observation_only():
 
 def test_variances_stay_above_their_rounding_error():
     total, floor = np.array([4.0, 0.3, 0.2]), 4.0 * np.finfo(float).eps
-    assert_allclose(latent_var_of(total, 0.3), [3.7, floor, floor], rtol=1e-12)
-    assert_allclose(latent_var_of(total), total)
+    assert_allclose(remove_noise(total, 0.3), [3.7, floor, floor], rtol=1e-12)
+    assert_allclose(remove_noise(total), total)

@@ -6,12 +6,12 @@ from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.special import expit
 
-from gpsift.reference.wrappers.outputs import OneVsRestLogit, diagonal
+from gpsift.reference.wrappers.outputs import OneVsRestLogit, diagonal_matrices
 
 RNG = np.random.default_rng(5)
 MEAN, VAR = 2 * RNG.normal(size=(4, 3)), RNG.gamma(2.0, 1.0, size=(4, 3))
 VAR[1], VAR[2, 0] = 60.0, 1e-12  # wide, and all but certain
-FAMILY = OneVsRestLogit(MEAN, diagonal(VAR.T))
+FAMILY = OneVsRestLogit(MEAN, diagonal_matrices(VAR.T))
 
 
 def probabilities(mean, var):
@@ -51,15 +51,15 @@ def test_kl_matches_the_definition():
     dm, dv = 0.3 * RNG.normal(size=(4, 3)), 0.2 * VAR
     moved = probabilities(MEAN + dm, VAR + dv)
     p = probabilities(MEAN, VAR)
-    found = FAMILY.kl_terms(dm, diagonal(dv.T))["prediction"]
+    found = FAMILY.kl_terms(dm, diagonal_matrices(dv.T))["prediction"]
     assert_allclose(found, np.sum(p * np.log(p / moved), axis=1), rtol=1e-7)
 
 
 def test_kl_of_a_tiny_step_keeps_its_digits():
     dm, dv = RNG.normal(size=(4, 3)), RNG.normal(size=(4, 3)) * VAR
-    metric = FAMILY.metric_terms(dm[:, :, None], diagonal(dv.T[:, :, None]))["prediction"][:, 0]
+    metric = FAMILY.metric_terms(dm[:, :, None], diagonal_matrices(dv.T[:, :, None]))["prediction"][:, 0]
     step = 1e-7
-    kl = FAMILY.kl_terms(step * dm, diagonal(step * dv.T))["prediction"]
+    kl = FAMILY.kl_terms(step * dm, diagonal_matrices(step * dv.T))["prediction"]
     assert_allclose(2 * kl / step**2, metric, rtol=1e-5)
 
 
@@ -68,5 +68,5 @@ def test_one_share_in_thirty_digits():
         m, v = mpmath.mpf("1.3"), mpmath.mpf("2.5")
         density = lambda f: mpmath.npdf(f, m, mpmath.sqrt(v)) / (1 + mpmath.exp(-f))  # noqa: E731
         exact = mpmath.quad(density, mpmath.linspace(m - 14, m + 14, 15))
-    family = OneVsRestLogit(np.array([[1.3, 0.0]]), diagonal(np.array([[2.5], [1.0]])))
+    family = OneVsRestLogit(np.array([[1.3, 0.0]]), diagonal_matrices(np.array([[2.5], [1.0]])))
     assert_allclose(family.shares[0, 0], float(exact), rtol=1e-13)

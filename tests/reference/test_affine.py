@@ -21,13 +21,13 @@ def test_standardising_gives_mean_zero_and_deviation_one():
 @pytest.mark.parametrize("standardize", [True, False])
 def test_a_constant_column_is_zero_everywhere(standardize):
     X, y = np.column_stack([np.arange(4.0), np.full(4, 7.0)]), np.arange(4.0)
-    scaling = Affine.standardising(X, y) if standardize else Affine.none(X)
+    scaling = Affine.standardising(X, y) if standardize else Affine.identity(X)
     np.testing.assert_array_equal(scaling.inputs(X + 100.0)[:, 1], 0.0)
 
 
 def test_no_scaling_is_the_identity():
     X, y = np.arange(6.0).reshape(3, 2), np.array([5.0, 6.0, 8.0])
-    scaling = Affine.none(X)
+    scaling = Affine.identity(X)
     np.testing.assert_array_equal(scaling.inputs(X), X)
     np.testing.assert_array_equal(scaling.target(y), y)
 

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 import gpsift as gs
 from gpsift.reference.base import DrawRequest, MissingCapability
-from gpsift.reference.ensemble import Ensemble, map_members, members_of, without_caches
+from gpsift.reference.ensemble import Ensemble, drop_caches, map_members, members_of
 
 X = np.random.default_rng(0).normal(size=(12, 2))
 INPUTS = gs.Inputs(("a", "b"), names_given=True, X=X)
@@ -37,7 +37,7 @@ def test_a_reference_without_at_fails_when_its_class_is_made():
 def test_models_that_only_predict_say_so():
     assert Line(1.0).how == "finite differences"
     assert Line(1.0).notices == ()
-    assert without_caches(Line(1.0)).slope == 1.0
+    assert drop_caches(Line(1.0)).slope == 1.0
     with pytest.raises(MissingCapability, match="does not offer second derivatives"):
         at(Line(1.0), X).hessians()
 
@@ -59,7 +59,7 @@ def test_our_own_models_are_closed_and_copies_without_caches_keep_no_matrices():
     before = gs.rank(gp).scores
     assert gp.how == "closed form"
     assert "M" in vars(gp.posterior)
-    copied = without_caches(gp)
+    copied = drop_caches(gp)
     assert "M" not in vars(copied.posterior)
     assert_allclose(gs.rank(copied).scores, before, rtol=1e-12)
 

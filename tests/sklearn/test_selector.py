@@ -45,7 +45,7 @@ def test_selectors_pass_the_checks_of_scikit_learn(estimator, check):
 def test_a_rate_selects_what_is_shown_to_matter(table):
     X, y = table
     selector = GPSelector(FAST, criterion="rate", rate=0.05).fit(X, y)
-    expected = gs.discover(X, y, FAST.model_for(y)[0], rate=0.05, work=gs.Work(progress=False))
+    expected = gs.discover(X, y, FAST.make_model(y)[0], rate=0.05, work=gs.Work(progress=False))
     assert selector.get_feature_names_out().tolist() == ["bend", "slope"]
     assert selector.discoveries_.discoveries == expected.discoveries
     np.testing.assert_allclose(selector.scores_, -np.log(expected.p))

@@ -1,8 +1,7 @@
-"""Experiments of Ax: the surrogate model of a client, in the units of the search space.
+"""Read the surrogate model that Ax fitted last, in the units of the search space.
 
-Between the parameters of an experiment and its BoTorch model are the transforms of Ax's adapter: logarithms, codes of
-choices, standardised metrics. This file reads and undoes them; `gpsift.adapters.botorch` reads the model itself. It is
-the model that Ax fitted last.
+Ax's adapter transforms the parameters of an experiment for its BoTorch model: logarithms, codes of choices,
+standardised metrics. This file reads and undoes these transforms; `gpsift.adapters.botorch` reads the model itself.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ from gpsift.reference.wrappers.mapped import ColumnMapped, CoordinateMap, Coordi
 # Transforms that change neither the numbers of a parameter nor those of a metric that the model was fitted to.
 SILENT = (FillMissingParameters, Cast, RemoveFixed, MapKeyToFloat, IntToFloat, Derelativize, Winsorize)
 ENCODERS = (ChoiceToNumericChoice, OrderedChoiceToIntegerRange)
-# Nonlinear transforms of a metric; the model is one of the transformed metric.
+# Nonlinear transforms of a metric; the model then predicts the transformed metric.
 NONLINEAR = {BilogY: "metric_to_bound", LogY: "metric_signatures", PowerTransformY: "metric_signatures"}
 KNOWN = (*SILENT, *ENCODERS, *NONLINEAR, OneHot, Log, Logit, UnitX, StandardizeY)
 
@@ -57,7 +56,7 @@ def reference_of(model: Any, *, metric: str | None = None, **options: Any) -> Re
     Parameters
     ----------
     model : Client, AxClient, GenerationStrategy or TorchAdapter
-        With a BoTorch model that was fitted: Ax does so when it suggests trials after the first, random ones.
+        It must have fitted a BoTorch model, which Ax does when it suggests trials after the first, random ones.
     metric : str, optional
         Which metric. By default all of them together; the reference then has ``outputs``, a mapping from metrics to
         references.
@@ -67,16 +66,16 @@ def reference_of(model: Any, *, metric: str | None = None, **options: Any) -> Re
     Returns
     -------
     Reference
-        Its features are the parameters of the search space that are not fixed, by their names and in their units. One
-        with a logarithmic scale is its logarithm, ``log10(rate)``; a choice among words is the position of the word in
-        its list of values.
+        Its features are the parameters of the search space that are not fixed, by their names and in their units. A
+        parameter with a logarithmic scale is replaced by its logarithm, ``log10(rate)``, and a choice among words by
+        the position of the word in its list of values.
     """
     unknown = sorted(set(options) - {"noise", "derivatives"})
     if unknown:
         raise TypeError(
             f"`as_reference` has no option {', '.join(unknown)} for Ax; it takes metric, noise, derivatives."
         )
-    adapter = _adapter(model)
+    adapter = _find_adapter(model)
     space = SearchSpaceMap(adapter)
     metrics = {name: read_metric(adapter, name) for name in adapter.outcomes}
     known = Options(output_names=adapter.outcomes, **options).check(Derivatives)
@@ -85,8 +84,8 @@ def reference_of(model: Any, *, metric: str | None = None, **options: Any) -> Re
     return combine_outputs(outputs, units, metric)
 
 
-def _adapter(model: Any) -> TorchAdapter:
-    """Find the adapter of Ax with a fitted BoTorch model that belongs to what the user passed."""
+def _find_adapter(model: Any) -> TorchAdapter:
+    """Find the adapter of Ax that holds the fitted BoTorch model of an experiment."""
     if isinstance(model, Experiment):
         raise TypeError(
             "An Experiment holds data but no model. Pass the Client or the GenerationStrategy that runs it, or fit a "
@@ -94,7 +93,7 @@ def _adapter(model: Any) -> TorchAdapter:
         )
     found = model
     if not isinstance(model, Adapter | GenerationStrategy):
-        # Ax's Client keeps it under a private name, its older AxClient under a public one.
+        # The attribute of Ax's Client is private, that of its older AxClient public.
         found = getattr(model, "generation_strategy", None) or getattr(model, "_generation_strategy", None)
         if found is None:
             raise TypeError(
@@ -123,13 +122,13 @@ class SearchSpaceMap(CoordinateMap):
     Attributes
     ----------
     parameters : tuple of str
-        Parameters that are not fixed.
+        The parameters that are not fixed.
     labels : tuple of str
-        Their names, with the scale that they are on: log10(rate).
+        Their names, with their scale: log10(rate).
     levels : dict of str to list
-        The values of choices that are not numbers; such a parameter is given by positions in that list.
+        The values of choices that are not numbers; points have the positions in that list.
     one_hot : dict of str to list of str
-        The columns of choices that the model sees as one column for each value.
+        The columns of choices for which the model has one column for each value.
     """
 
     names = "one column for each choice"
@@ -162,10 +161,10 @@ class SearchSpaceMap(CoordinateMap):
         elif isinstance(step, OneHot):
             for name, columns in step.encoded_parameters.items():
                 self.one_hot[name] = columns
-                # Numbers without an order are codes as well.
+                # Numbers without an order are treated as codes, too.
                 self.levels.setdefault(name, list(step.encoded_values[name]))
         elif isinstance(step, Log | Logit):
-            # The user put the parameter on this scale; an equal step on another would mean something else everywhere.
+            # The user chose this scale, so equal steps on it are comparable.
             for name in step.transform_parameters:
                 self._label[name] = f"{'log10' if isinstance(step, Log) else 'logit'}({name})"
                 self._is_whole[name] = False
@@ -176,7 +175,7 @@ class SearchSpaceMap(CoordinateMap):
 
     @property
     def column_map(self) -> Affine | None:
-        """The map as shifted and scaled columns, where no choice becomes several."""
+        """The map as shifts and scales of columns; None where a choice becomes several columns."""
         if self.one_hot:
             return None
         columns = [self.parameters.index(name) for name in self._columns]
@@ -204,7 +203,7 @@ class SearchSpaceMap(CoordinateMap):
         return np.broadcast_to(slopes, X.shape)
 
     def inverse(self, Z: np.ndarray) -> np.ndarray:
-        """Return the parameters that are transformed to Z."""
+        """Return the parameters of which Z is the transform."""
         X = np.empty((len(Z), len(self.parameters)))
         for x, name in zip(X.T, self.parameters, strict=True):
             if name in self.one_hot:
@@ -225,7 +224,7 @@ class SearchSpaceMap(CoordinateMap):
 
 
 def read_metric(adapter: TorchAdapter, metric: str) -> OutcomeMap:
-    """Read the map from the target of the model to a metric, or to what a nonlinear transform makes of the metric."""
+    """Read the map from the target of the model to a metric, or to a nonlinear transform of the metric."""
     center, scale = 0.0, 1.0
     for step in reversed(list(adapter.transforms.values())):
         if isinstance(step, StandardizeY):

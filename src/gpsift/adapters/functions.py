@@ -1,4 +1,4 @@
-"""Functions that predict: any model, ranked by finite differences of its predictions for new observations."""
+"""Read a function that predicts as a model that can be ranked, by finite differences of its predictions."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from gpsift.adapters.reading import read_inputs
 from gpsift.likelihoods import distributions as families
 from gpsift.likelihoods.distributions.base import Distribution
 
-# How far probabilities may leave [0, 1], or their sum 1, by rounding.
+# Tolerated rounding errors of probabilities, and of their sum.
 ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A family that a function can predict."""
+class FunctionFamily:
+    """A family of distributions that a function can predict."""
 
-    family: Callable[..., Distribution]  # from the arrays that vary, and the fixed parameters by name
+    family: Callable[..., Distribution]  # called with the arrays that vary, and the fixed parameters by name
     returns: str  # what the function returns, in words
-    positive: tuple[bool, ...] = (True,)  # for each array that varies, whether it must be
+    positive: tuple[bool, ...] = (True,)  # for each array that varies, whether it must be positive
     fixed: tuple[str, ...] = ()  # parameters that do not vary with X and are given as options
-    mean_of: str = "the target"  # what the first array is
+    mean_of: str = "the target"  # the quantity in the first array
 
 
-KINDS: Mapping[str, Kind] = {
-    "gaussian": Kind(families.Gaussian, "(mean, var), two arrays (n,)", (False, True)),
-    "student-t": Kind(families.StudentT, "(mean, scale), two arrays (n,)", (False, True), ("df",)),
-    "poisson": Kind(families.Poisson, "mean, an array (n,)"),
-    "negative-binomial": Kind(families.NegativeBinomial, "mean, an array (n,)", fixed=("concentration",)),
-    "gamma": Kind(families.Gamma, "mean, an array (n,)", fixed=("shape",)),
-    "bernoulli": Kind(
+FAMILIES: Mapping[str, FunctionFamily] = {
+    "gaussian": FunctionFamily(families.Gaussian, "(mean, var), two arrays (n,)", (False, True)),
+    "student-t": FunctionFamily(families.StudentT, "(mean, scale), two arrays (n,)", (False, True), ("df",)),
+    "poisson": FunctionFamily(families.Poisson, "mean, an array (n,)"),
+    "negative-binomial": FunctionFamily(families.NegativeBinomial, "mean, an array (n,)", fixed=("concentration",)),
+    "gamma": FunctionFamily(families.Gamma, "mean, an array (n,)", fixed=("shape",)),
+    "bernoulli": FunctionFamily(
         families.Bernoulli,
         "the probability of class 1, an array (n,), or of both classes, (n, 2)",
         mean_of="the probability",
     ),
-    "categorical": Kind(
+    "categorical": FunctionFamily(
         families.Categorical, "the probabilities of the classes, an array (n, C)", mean_of="the probability"
     ),
 }
@@ -89,11 +89,11 @@ def reference_of(
     >>> [ranking.names[j] for j in ranking.order]
     ['b', 'a']
     """
-    if not isinstance(family, str) or family not in KINDS:
+    if not isinstance(family, str) or family not in FAMILIES:
         raise ValueError(
-            f"What a function predicts must be said: `family` must be one of {', '.join(KINDS)}, got {family!r}."
+            f"What a function predicts must be said: `family` must be one of {', '.join(FAMILIES)}, got {family!r}."
         )
-    kind = KINDS[family]
+    kind = FAMILIES[family]
     if set(fixed) != set(kind.fixed):
         wanted = ", ".join(kind.fixed) or "no further parameter"
         raise ValueError(f'A "{family}" function takes {wanted}, got {", ".join(fixed) or "none"}.')
@@ -103,7 +103,7 @@ def reference_of(
     n_features = len(feature_names or ()) if values is None else values.shape[1]
     inputs = read_inputs(n_features, values, names=feature_names, known_names=own_names)
     frame = X_train if type(X_train).__module__.split(".")[0] == "pandas" else None
-    predict = Predict(function, family, frame)
+    predict = CheckedFunction(function, family, frame)
     to_family = partial(kind.family, **fixed)
     reference = FunctionModel(
         predict=predict,
@@ -114,7 +114,7 @@ def reference_of(
         mean_of=kind.mean_of,
     )
     if values is not None:
-        # What is wrong with the function is said here, not in the middle of a ranking.
+        # Errors of the function are reported now, not during a ranking.
         once, again = reference.parameters(values[:2]), reference.parameters(values[:2])
         if not all(np.array_equal(a, b) for a, b in zip(once, again, strict=True)):
             raise ValueError(
@@ -125,12 +125,12 @@ def reference_of(
 
 
 @dataclass(frozen=True)
-class Predict:
-    """A user's function, with what it returns checked."""
+class CheckedFunction:
+    """A user's function, whose results are checked."""
 
     function: Callable[[Any], Any]
     family: str
-    frame: Any  # its columns and its type are those of what the function takes; None for arrays
+    frame: Any  # a table with the type and columns that the function takes; None for arrays
 
     def __call__(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
         given = X.copy() if self.frame is None else type(self.frame)(X, columns=self.frame.columns)
@@ -143,7 +143,7 @@ class Predict:
         return found
 
     def _check(self, found: tuple[np.ndarray, ...], n_points: int) -> None:
-        kind, first = KINDS[self.family], found[0]
+        kind, first = FAMILIES[self.family], found[0]
         n_axes = 2 if self.family == "categorical" else 1
         shapes_fit = all(array.ndim == n_axes and array.shape[0] == n_points for array in found)
         if not shapes_fit or len(found) != len(kind.positive):
@@ -178,7 +178,7 @@ class Predict:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FunctionModel(LibraryModel):
-    """A function that predicts; one of several classes has a model of the probability of each."""
+    """A function that predicts; `functions` has the probability of each of several classes."""
 
     @property
     def functions(self) -> Mapping[str, LibraryModel]:

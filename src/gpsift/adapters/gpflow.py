@@ -1,9 +1,9 @@
-r"""Models of GPflow: exact, sparse and variational Gaussian processes.
+"""Read exact, sparse and variational Gaussian processes of GPflow.
 
 Predictions are those of the library: a new observation has the noise of the likelihood and of the kernel's `White`.
-With a kernel that we have, the posterior has closed forms (`gpsift.reference.posterior`); those of variational models
-are made in `posteriors.py`, with the library's jitter in the covariance of the inducing points. Models with other
-kernels and mean functions are differentiated by TensorFlow.
+With a kernel that gpsift has, the posterior has closed forms (`gpsift.reference.posterior`); `posteriors.py` makes
+those of variational models, with the library's jitter in the covariance of the inducing points. TensorFlow
+differentiates models with other kernels and mean functions.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from gpsift.adapters.predictions import LibraryModel
 from gpsift.adapters.reading import LikelihoodReader, Options, closed_form_or_none, output_index, read_inputs, read_only
 from gpsift.kernels import Kernel, Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.reference.base import Reference
-from gpsift.reference.finite_differences import latent_var_of
+from gpsift.reference.finite_differences import remove_noise
 from gpsift.reference.posterior import Posterior, TriangularFactor
 from gpsift.reference.response import LatentGP
 
@@ -73,8 +73,7 @@ def reference_of(
     noise : float, optional
         The variance of the noise of a new observation, instead of the model's own.
     derivatives : {"auto", "closed", "autodiff", "numeric"}
-        "closed" refuses models without closed form here, "autodiff" and "numeric" differentiate predictions even with
-        one.
+        "closed" refuses models without closed form, "autodiff" and "numeric" differentiate predictions in any case.
     X_train : array or data frame (n, p), optional
         The training inputs, which `SVGP` does not keep. Their spread is the unit of scores.
     feature_names : sequence of str, optional
@@ -102,7 +101,7 @@ def reference_of(
     inputs = read_inputs(n_features, kept, names=feature_names, known_names=known_names, given=X_train)
     k = output_index(model, output, _n_outputs(model, n_features))
     observation = LIKELIHOODS.read(model.likelihood, noise)
-    closed = closed_form_or_none(lambda: _closed_form(model, k, n_features), model, derivatives)
+    closed = closed_form_or_none(lambda: _read_closed_form(model, k, n_features), model, derivatives)
     if closed is not None:
         posterior, y_center, white_var = closed
         return LatentGP(posterior=posterior, y_center=y_center, **observation.fields(inputs, white_var))
@@ -118,7 +117,7 @@ def reference_of(
 
 def _inducing_points(model: Any) -> np.ndarray | None:
     inducing = getattr(model, "inducing_variable", None)
-    inducing = getattr(inducing, "inducing_variable", inducing)  # one set that several outputs share
+    inducing = getattr(inducing, "inducing_variable", inducing)  # inducing points that several outputs share
     return _array(inducing.Z) if isinstance(inducing, InducingPoints) else None
 
 
@@ -137,7 +136,7 @@ def _n_outputs(model: Any, n_features: int) -> int:
     return int(model.num_latent_gps)
 
 
-def _noise_var(likelihood: Any) -> float:
+def _read_noise_var(likelihood: Any) -> float:
     values = [value for value in (likelihood.variance, likelihood.scale) if value is not None]
     if not isinstance(values[0], gpflow.Parameter):
         raise TypeError(
@@ -147,41 +146,41 @@ def _noise_var(likelihood: Any) -> float:
     return number(values[0]) ** (1 if likelihood.variance is not None else 2)
 
 
-def _bernoulli(likelihood: Any) -> likelihoods.Likelihood | None:
+def _read_bernoulli(likelihood: Any) -> likelihoods.Likelihood | None:
     if likelihood.invlink is inv_probit:
         return likelihoods.Probit()
     return likelihoods.Logit() if likelihood.invlink in (tf.sigmoid, tf.nn.sigmoid) else None
 
 
-def _poisson(likelihood: Any) -> likelihoods.Likelihood | None:
+def _read_poisson(likelihood: Any) -> likelihoods.Likelihood | None:
     is_known = likelihood.invlink in (tf.exp, tf.math.exp) and float(likelihood.binsize) == 1.0
     return likelihoods.Poisson() if is_known else None
 
 
-def _student_t(likelihood: Any) -> likelihoods.Likelihood | None:
+def _read_student_t(likelihood: Any) -> likelihoods.Likelihood | None:
     if not isinstance(likelihood.scale, gpflow.Parameter):
         return None
     return likelihoods.StudentT(float(likelihood.df), number(likelihood.scale))
 
 
 LIKELIHOODS = LikelihoodReader(
-    normal={gl.Gaussian: _noise_var},
-    others={gl.Bernoulli: _bernoulli, gl.Poisson: _poisson, gl.StudentT: _student_t},
+    normal={gl.Gaussian: _read_noise_var},
+    others={gl.Bernoulli: _read_bernoulli, gl.Poisson: _read_poisson, gl.StudentT: _read_student_t},
     listed="Gaussian, Bernoulli (probit or sigmoid), Poisson (exp, bins of size 1) and StudentT",
     advice=f"For others {ADVICE}",
     describe=lambda likelihood: f"{type(likelihood).__name__} of this model, or its link,",
 )
 
 
-def _closed_form(model: Any, k: int, n_features: int) -> tuple[Posterior, float, float]:
-    """Return the posterior, the constant mean around it, and the variance of the kernel's white noise."""
+def _read_closed_form(model: Any, k: int, n_features: int) -> tuple[Posterior, float, float]:
+    """Return the posterior, the constant mean of the prior, and the variance of the kernel's white noise."""
     mean_function = model.mean_function
     if type(mean_function) not in (gf.Zero, gf.Constant):
         raise NoClosedForm(f"mean function {type(mean_function).__name__}")
     kernel, white_var = KERNELS.convert(model.kernel, n_features)
     kind: Any
     for kind, read in POSTERIORS.items():
-        # A subclass may predict something else.
+        # A subclass that overrides `predict_f` may predict something else.
         if isinstance(model, kind) and type(model).predict_f is kind.predict_f:
             if not isinstance(getattr(model, "inducing_variable", None), InducingPoints | None):
                 raise NoClosedForm(type(model.inducing_variable).__name__)
@@ -196,19 +195,19 @@ def _constant(mean_function: Any, k: int) -> float:
     return float(values[k if values.size > 1 else 0])
 
 
-def _exact(model: Any, k: int, kernel: Kernel, white_var: float) -> Posterior:
+def _exact_posterior(model: Any, k: int, kernel: Kernel, white_var: float) -> Posterior:
     X, y = _array(model.data[0]), np.asarray(model.data[1], dtype=float)[:, k]
-    site_var = np.full(len(X), _noise_var(model.likelihood) + white_var)
-    L = _root(kernel, X, site_var)
+    site_var = np.full(len(X), _read_noise_var(model.likelihood) + white_var)
+    L = _cholesky_factor(kernel, X, site_var)
     weights = cholesky_solve(L, y - _constant(model.mean_function, k))
     return Posterior(kernel, X, weights, (TriangularFactor(L),), site_var)
 
 
-def _collapsed(model: Any, k: int, kernel: Kernel, white_var: float) -> Posterior:
-    """Make the posterior of Titsias (2009), with B = I + A A^T and A = L^-1 k(Z, X) / noise sd."""
+def _collapsed_posterior(model: Any, k: int, kernel: Kernel, white_var: float) -> Posterior:
+    """Return the posterior of Titsias (2009), with B = I + A A^T and A = L^-1 k(Z, X) / noise sd."""
     X, y = (np.asarray(part, dtype=float) for part in model.data)
-    Z, noise_sd = _array(model.inducing_variable.Z), np.sqrt(_noise_var(model.likelihood))
-    L = _root(kernel, Z, np.full(len(Z), white_var + gpflow.default_jitter()))
+    Z, noise_sd = _array(model.inducing_variable.Z), np.sqrt(_read_noise_var(model.likelihood))
+    L = _cholesky_factor(kernel, Z, np.full(len(Z), white_var + gpflow.default_jitter()))
     A = solve_lower(L, kernel.between(Z, X).K) / noise_sd
     L_B = cholesky(np.eye(len(Z)) + A @ A.T, lower=True)
     err = (y[:, k] - _constant(model.mean_function, k)) / noise_sd
@@ -216,26 +215,26 @@ def _collapsed(model: Any, k: int, kernel: Kernel, white_var: float) -> Posterio
     return collapsed_posterior(kernel, Z, L, L_B, weights)
 
 
-def _variational(model: Any, k: int, kernel: Kernel, white_var: float) -> Posterior:
-    """Make the posterior of inducing values, which for `VGP` are whitened values at the training points."""
+def _variational_posterior(model: Any, k: int, kernel: Kernel, white_var: float) -> Posterior:
+    """Return the variational posterior; for `VGP` the inducing points are the training points, whitened."""
     is_full = isinstance(model, gm.VGP)
     Z = _array(model.data[0] if is_full else model.inducing_variable.Z)
     q_mu, q_sqrt = np.asarray(model.q_mu, dtype=float)[:, k], np.asarray(model.q_sqrt, dtype=float)
     root = np.diag(q_sqrt[:, k]) if q_sqrt.ndim == 2 else q_sqrt[k]  # S = root root^T
-    L = _root(kernel, Z, np.full(len(Z), white_var + gpflow.default_jitter()))
+    L = _cholesky_factor(kernel, Z, np.full(len(Z), white_var + gpflow.default_jitter()))
     return variational_posterior(kernel, Z, L, q_mu, root, is_whitened=is_full or bool(model.whiten))
 
 
-def _root(kernel: Kernel, Z: np.ndarray, added: np.ndarray) -> np.ndarray:
-    """Factorise k(Z, Z) + diag(added), lower Cholesky."""
+def _cholesky_factor(kernel: Kernel, Z: np.ndarray, added: np.ndarray) -> np.ndarray:
+    """Return the lower Cholesky factor of k(Z, Z) + diag(added)."""
     return np.ascontiguousarray(cholesky(kernel.between(Z, Z).K + np.diag(added), lower=True))
 
 
 POSTERIORS: dict[type, Callable[[Any, int, Kernel, float], Posterior]] = {
-    gm.GPR: _exact,
-    gm.SGPR: _collapsed,
-    gm.SVGP: _variational,
-    gm.VGP: _variational,
+    gm.GPR: _exact_posterior,
+    gm.SGPR: _collapsed_posterior,
+    gm.SVGP: _variational_posterior,
+    gm.VGP: _variational_posterior,
 }
 
 Arrays = tuple[np.ndarray, ...]
@@ -244,7 +243,7 @@ Arrays = tuple[np.ndarray, ...]
 def _compile_predictions(
     model: Any, k: int, white_var: float, n_features: int
 ) -> tuple[Callable[[np.ndarray], Arrays], Callable[[np.ndarray], Arrays]]:
-    """Make functions that predict latent mean and variance, without white noise, and their gradients."""
+    """Compile functions that predict latent mean and variance, without white noise, and their gradients."""
     dtype = _dtype(model)
 
     def predict(X: Any) -> tuple[Any, Any]:
@@ -258,19 +257,19 @@ def _compile_predictions(
         by_mean, by_var = (tape.gradient(total, X, unconnected_gradients="zero") for total in (mean, var))
         return tf.convert_to_tensor(by_mean), tf.convert_to_tensor(by_var)
 
-    def on_arrays(function: Callable[[Any], tuple[Any, Any]]) -> Callable[[np.ndarray], Arrays]:
-        # A prediction takes TensorFlow 40 ms when each of its steps is called from Python, and 1 ms compiled.
+    def compile_for_arrays(function: Callable[[Any], tuple[Any, Any]]) -> Callable[[np.ndarray], Arrays]:
+        # A prediction takes TensorFlow 40 ms without compilation, and 1 ms with it.
         points = tf.TensorSpec([None, n_features], dtype)
         compiled = tf.function(function, autograph=False, input_signature=[points])
         return lambda X: tuple(np.asarray(part, dtype=float) for part in compiled(tf.constant(X, dtype=dtype)))
 
-    total_moments = on_arrays(predict)
+    total_moments = compile_for_arrays(predict)
 
     def moments(X: np.ndarray) -> Arrays:
         mean, var = total_moments(X)
-        return mean, latent_var_of(var, white_var)
+        return mean, remove_noise(var, white_var)
 
-    return moments, on_arrays(differentiate)
+    return moments, compile_for_arrays(differentiate)
 
 
 NAMES = {"lengthscale": "lengthscales", "signal_var": "variance"}
@@ -286,5 +285,5 @@ KERNELS = KernelReader(
         gk.Constant: constant(variance="variance"),
         gk.White: white(variance="variance"),
     },
-    columns=lambda kernel, columns: columns.of_inputs(kernel.active_dims),
+    columns=lambda kernel, columns: columns.select_inputs(kernel.active_dims),
 )

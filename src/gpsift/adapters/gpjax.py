@@ -1,7 +1,7 @@
-"""Models of GPJax: posteriors, joint models with their data, and variational families.
+"""Read models of GPJax: posteriors, joint models with their data, and variational families.
 
-GPJax adds its `jitter` to the variance of every prediction. Here it is part of the noise of a new observation, not of
-the latent function.
+GPJax adds its `jitter` to the variance of every prediction. This adapter counts it as noise of a new observation, not
+as part of the latent function.
 """
 
 from __future__ import annotations
@@ -62,14 +62,13 @@ def reference_of(
     Parameters
     ----------
     model : Posterior, JointModel or variational family
-        What ``model.condition(data)`` returns is complete. A joint model, which ``gpx.fit`` returns, and a
+        The result of ``model.condition(data)`` is complete. A joint model, which ``gpx.fit`` returns, and a
         `CollapsedVariationalGaussian` need `data` as well.
     data : gpjax.Dataset, optional
-        What the model was fitted on. Variational families do not need it to predict; with it they know their training
-        inputs, whose spread is the unit of scores.
+        The training data. Variational families predict without them; with them the spread of the training inputs is
+        the unit of scores.
     derivatives : {"auto", "closed", "autodiff"}
-        "closed" refuses kernels without closed form here, "autodiff" differentiates the model's own predictions even
-        with one.
+        "closed" refuses kernels without closed form, "autodiff" differentiates the model's predictions in any case.
     feature_names : sequence of str, optional
         Names of the inputs.
 
@@ -80,7 +79,7 @@ def reference_of(
     check_derivatives(derivatives, Derivatives)
     posterior = _condition(model, data)
     if type(posterior) not in POSTERIORS:
-        raise TypeError(_unknown(model))
+        raise TypeError(_unknown_model_message(model))
     process = posterior.model if hasattr(posterior, "family") else posterior
     if getattr(process.likelihood, "num_outputs", 1) > 1:
         raise TypeError(
@@ -92,15 +91,15 @@ def reference_of(
     n_features = (_array(posterior.inducing_inputs) if X_train is None else X_train).shape[1]
     jitter = float(process.prior.jitter)
     inputs, observation = read_inputs(n_features, X_train, names=feature_names), LIKELIHOODS.read(process.likelihood)
-    closed = closed_form_or_none(lambda: _closed_form(posterior, process, n_features), model, derivatives)
+    closed = closed_form_or_none(lambda: _read_closed_form(posterior, process, n_features), model, derivatives)
     if closed is None:
-        return jax_model(_latent, (posterior, jitter), what="the posterior", **observation.fields(inputs, jitter))
+        return jax_model(_predict, (posterior, jitter), what="the posterior", **observation.fields(inputs, jitter))
     triple, center, white_var = closed
     return LatentGP(triple, y_center=center, **observation.fields(inputs, jitter + white_var))
 
 
 def _condition(model: Any, data: Any) -> Any:
-    """Return the posterior that a model is, or that it has given its data."""
+    """Return a posterior unchanged, and condition other models on their data."""
     if data is not None and not (isinstance(data, gpx.Dataset) and data.is_supervised()):
         raise TypeError(
             f"`data` must be a gpjax.Dataset with X and y, got {type(data).__name__}. Pass the one that the "
@@ -120,14 +119,14 @@ def _condition(model: Any, data: Any) -> Any:
         )
     if type(model) in (*NEED_DATA, *KNOW_THEIR_DATA):
         return model.condition(data)
-    raise TypeError(_unknown(model))
+    raise TypeError(_unknown_model_message(model))
 
 
 NEED_DATA = (gpx.ConjugateModel, gpx.NonConjugateModel, gv.CollapsedVariationalGaussian)
 KNOW_THEIR_DATA = (gv.VariationalGaussian, gv.WhitenedVariationalGaussian, gv.DualVariationalGaussian)
 
 
-def _unknown(model: Any) -> str:
+def _unknown_model_message(model: Any) -> str:
     return (
         f"{type(model).__name__} of GPJax is not known here. Known are posteriors (`model.condition(data)`), "
         f"{', '.join(kind.__name__ for kind in (*NEED_DATA, *KNOW_THEIR_DATA))}. For other models pass a function, "
@@ -142,8 +141,8 @@ def _array(values: Any) -> np.ndarray:
 POSTERIORS = (ExactPosterior, LatentPosterior, SparsePosterior, CollapsedPosterior)
 
 
-def _closed_form(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, float, float]:
-    """Return the posterior, the constant mean around it, and the variance of the kernel's white noise."""
+def _read_closed_form(posterior: Any, process: Any, n_features: int) -> tuple[Posterior, float, float]:
+    """Return the posterior, the constant mean of the prior, and the variance of the kernel's white noise."""
     mean_function, kind = process.prior.mean_function, type(posterior)
     if type(mean_function) not in (gm.Zero, gm.Constant):
         raise NoClosedForm(f"the mean function {type(mean_function).__name__}")
@@ -156,7 +155,7 @@ def _closed_form(posterior: Any, process: Any, n_features: int) -> tuple[Posteri
         noise_var = _noise_var(process.likelihood) + white_var + jitter
         triple, _ = exact_posterior(kernel, X, y - center, np.broadcast_to(noise_var, len(X)).copy())
     elif kind is LatentPosterior:
-        # f = m + L v with v fixed; only the jitter is left unknown at the training points.
+        # f = m + L v with v fixed: at the training points the variance is the jitter.
         if white_var > 0.0:
             raise NoClosedForm("White, as part of a latent function")
         L = _array(posterior.cholesky_factor)
@@ -174,7 +173,7 @@ def _closed_form(posterior: Any, process: Any, n_features: int) -> tuple[Posteri
     return triple, center, white_var
 
 
-def _latent(model: Any, X: Any) -> tuple[Any, Any]:
+def _predict(model: Any, X: Any) -> tuple[Any, Any]:
     """Predict mean and variance of the latent function, for JAX to differentiate."""
     posterior, jitter = model
     found = posterior(X, covariance="diagonal")
@@ -216,5 +215,5 @@ KERNELS = KernelReader(
         gk.White: white(variance="variance"),
     },
     value=lambda parameter: np.asarray(val(parameter), dtype=float),
-    columns=lambda kernel, columns: columns.of_inputs(kernel.active_dims),
+    columns=lambda kernel, columns: columns.select_inputs(kernel.active_dims),
 )

@@ -1,9 +1,9 @@
-"""Models of GPy: exact, sparse and approximate Gaussian processes of one output.
+"""Read exact, sparse and approximate Gaussian processes of GPy, with one output.
 
 Predictions are those of the library: a new observation has the noise of the likelihood and of the kernel's `White`.
 GPy keeps every posterior as a vector w and a matrix W (`woodbury_vector`, `woodbury_inv`) at its support points. With a
-kernel that we have, these are a `gpsift.reference.posterior.Posterior` and derivatives have closed forms. With another
-kernel they are GPy's own gradients, or finite differences where GPy has none or wrong ones.
+kernel that gpsift has, these are a `gpsift.reference.posterior.Posterior` with closed-form derivatives. With another
+kernel GPy's gradients are used, or finite differences where GPy has none or wrong ones.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from gpsift.adapters.posteriors import signed_factors
 from gpsift.adapters.predictions import LibraryModel, gradient_error
 from gpsift.adapters.reading import (
     LikelihoodReader,
-    Observation,
+    ObservationModel,
     Options,
     closed_form_or_none,
     output_index,
@@ -49,7 +49,7 @@ from gpsift.adapters.reading import (
 from gpsift.kernels import Kernel, Matern32, Matern52, RationalQuadratic, SquaredExponential
 from gpsift.kernels.radial import Radial
 from gpsift.reference.base import Reference
-from gpsift.reference.finite_differences import latent_var_of
+from gpsift.reference.finite_differences import remove_noise
 from gpsift.reference.inputs import Inputs
 from gpsift.reference.posterior import Factor, Posterior, TriangularFactor
 from gpsift.reference.response import LatentGP
@@ -80,8 +80,8 @@ def reference_of(
     noise : float, optional
         The variance of the noise of a new observation, in squared units of the target, instead of the model's own.
     derivatives : {"auto", "closed", "library", "numeric"}
-        "closed" refuses kernels without closed form here, "library" takes GPy's own gradients and "numeric"
-        differences of predictions even with one.
+        "closed" refuses kernels without closed form, "library" takes GPy's own gradients and "numeric" differences of
+        predictions in any case.
     feature_names : sequence of str, optional
         Names of the inputs; GPy does not keep them.
 
@@ -91,20 +91,20 @@ def reference_of(
     """
     options = Options(output, noise, derivatives, feature_names=feature_names).check(Derivatives)
     _refuse_other_models(model)
-    parts = _parts(model, options)
-    closed = closed_form_or_none(lambda: _closed_form(model, parts), model, derivatives, "the library's own gradients")
+    parts = _read_parts(model, options)
+    closed = closed_form_or_none(lambda: _read_gp(model, parts), model, derivatives, "the library's own gradients")
     if closed is not None:
         return closed
     white_var = KERNELS.white_var(model.kern)
     reference = LibraryModel(
-        predict=partial(_latent_moments, model, parts, white_var),
-        differentiate=partial(_latent_gradients, model, parts),
+        predict=partial(_predict_latent_moments, model, parts, white_var),
+        differentiate=partial(_differentiate_latent_moments, model, parts),
         what="the latent mean and variance",
         source="the library's own gradients",
         **parts.fields(white_var),
     )
     if derivatives == "numeric":
-        return reference.by_differences()
+        return reference.with_finite_differences()
     error = gradient_error(reference, parts.X_train)
     if error is None:
         return reference
@@ -113,7 +113,7 @@ def reference_of(
             f"The gradients that GPy offers for this model cannot be used: {error}. Leave `derivatives` out for finite "
             "differences."
         )
-    return reference.by_differences()
+    return reference.with_finite_differences()
 
 
 def _refuse_other_models(model: Any) -> None:
@@ -151,11 +151,11 @@ class Parts(NamedTuple):
     k: int
     y_center: float
     y_scale: float
-    observation: Observation
+    observation: ObservationModel
     inputs: Inputs
 
     def fields(self, white_var: float) -> dict[str, Any]:
-        """Make the fields of a reference, given the variance of the kernel's white noise."""
+        """Return the fields of a reference, given the variance of the kernel's white noise."""
         return self.observation.fields(self.inputs, white_var * self.y_scale**2)
 
     @property
@@ -164,7 +164,7 @@ class Parts(NamedTuple):
         return self.inputs.X
 
 
-def _parts(model: Any, options: Options) -> Parts:
+def _read_parts(model: Any, options: Options) -> Parts:
     X = read_only(model.X_all if isinstance(model, GPy.core.SVGP) else model.X)
     inputs = read_inputs(X.shape[1], X, names=options.feature_names)
     k = output_index(model, options.output, model.Y.shape[1])
@@ -177,10 +177,10 @@ def _parts(model: Any, options: Options) -> Parts:
     y_center, y_scale = 0.0, 1.0
     if normalizer is not None:
         y_center, y_scale = (float(np.ravel(values)[k]) for values in (normalizer.mean, normalizer.std))
-    return Parts(k, y_center, y_scale, _observation(model, y_scale, options.noise), inputs)
+    return Parts(k, y_center, y_scale, _read_observation(model, y_scale, options.noise), inputs)
 
 
-def _observation(model: Any, y_scale: float, noise: float | None) -> Observation:
+def _read_observation(model: Any, y_scale: float, noise: float | None) -> ObservationModel:
     likelihood = model.likelihood
     observation = LIKELIHOODS.read(likelihood, noise)
     if observation.likelihood is not None and y_scale != 1.0:
@@ -197,11 +197,11 @@ def _observation(model: Any, y_scale: float, noise: float | None) -> Observation
             "The noise of this model is known at its training points only. New observations are given the mean of its "
             f"variances, {noise_var:.3g}; pass noise=<variance> for another value.",
         )
-    return Observation(noise_var=noise_var, notices=notices)
+    return ObservationModel(noise_var=noise_var, notices=notices)
 
 
-def _with_link(link: type, ours: Callable[[Any], likelihoods.Likelihood]) -> Callable[[Any], Any]:
-    """Make the reader of a likelihood that is known with one link."""
+def _reader_for_link(link: type, ours: Callable[[Any], likelihoods.Likelihood]) -> Callable[[Any], Any]:
+    """Return a reader of a likelihood that is supported with one link function only."""
     return lambda likelihood: ours(likelihood) if type(likelihood.gp_link) is link else None
 
 
@@ -211,9 +211,9 @@ LIKELIHOODS = LikelihoodReader(
         GPy.likelihoods.HeteroscedasticGaussian: lambda likelihood: float(np.mean(likelihood.variance.values)),
     },
     others={
-        GPy.likelihoods.Bernoulli: _with_link(link_functions.Probit, lambda _: likelihoods.Probit()),
-        GPy.likelihoods.Poisson: _with_link(link_functions.Log, lambda _: likelihoods.Poisson()),
-        GPy.likelihoods.StudentT: _with_link(
+        GPy.likelihoods.Bernoulli: _reader_for_link(link_functions.Probit, lambda _: likelihoods.Probit()),
+        GPy.likelihoods.Poisson: _reader_for_link(link_functions.Log, lambda _: likelihoods.Poisson()),
+        GPy.likelihoods.StudentT: _reader_for_link(
             link_functions.Identity,
             lambda likelihood: likelihoods.StudentT(float(likelihood.v[0]), float(np.sqrt(likelihood.sigma2[0]))),
         ),
@@ -224,31 +224,31 @@ LIKELIHOODS = LikelihoodReader(
 )
 
 
-def _closed_form(model: Any, parts: Parts) -> LatentGP:
+def _read_gp(model: Any, parts: Parts) -> LatentGP:
     mean = model.mean_function
     if mean is not None and type(mean) is not GPy.mappings.Constant:
         raise NoClosedForm(f"mean function {type(mean).__name__}")
-    level = 0.0 if mean is None else float(mean.C[parts.k])
+    constant = 0.0 if mean is None else float(mean.C[parts.k])
     kernel, white_var = KERNELS.convert(model.kern, parts.X_train.shape[1])
     Z = parts.X_train if model._predictive_variable is model.X else read_only(model._predictive_variable)
     L, site_var = model.posterior._woodbury_chol, None
     if L is not None and L.ndim == 2:
         factors: tuple[Factor, ...] = (TriangularFactor(np.ascontiguousarray(L)),)
-        site_var = _site_var(model, kernel, white_var, Z, L)
+        site_var = _read_site_var(model, kernel, white_var, Z, L)
     else:
         W = _woodbury_inv(model.posterior, parts.k)
         factors = signed_factors(0.5 * (W + W.T))
     weights = np.ascontiguousarray(model.posterior.woodbury_vector[:, parts.k], dtype=float)
     return LatentGP(
         posterior=Posterior(kernel, Z, weights, factors, site_var),
-        y_center=parts.y_center + parts.y_scale * level,
+        y_center=parts.y_center + parts.y_scale * constant,
         y_scale=parts.y_scale,
         **parts.fields(white_var),
     )
 
 
-def _site_var(model: Any, kernel: Kernel, white_var: float, Z: np.ndarray, L: np.ndarray) -> np.ndarray | None:
-    """Return D of exact inference, L L^T = K + diag(D); None for other inference, and where GPy added jitter."""
+def _read_site_var(model: Any, kernel: Kernel, white_var: float, Z: np.ndarray, L: np.ndarray) -> np.ndarray | None:
+    """Return D in L L^T = K + diag(D) of exact inference; None for other inference, or with jitter of GPy."""
     if not isinstance(model.inference_method, ExactGaussianInference):
         return None
     noise_var = np.ravel(model.likelihood.gaussian_variance(model.Y_metadata))
@@ -257,17 +257,17 @@ def _site_var(model: Any, kernel: Kernel, white_var: float, Z: np.ndarray, L: np
     return site_var if is_exact else None
 
 
-def _latent_moments(model: Any, parts: Parts, white_var: float, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Predict latent mean and variance, without white noise."""
+def _predict_latent_moments(model: Any, parts: Parts, white_var: float, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Predict the latent mean and variance, without white noise."""
     k, y_center, y_scale, *_ = parts
-    with np.errstate():  # products of kernels of GPy 1.13 set the state of NumPy and leave it so
+    with np.errstate():  # products of kernels of GPy 1.13 change error settings of NumPy
         mean, var = model._raw_predict(X)
-    latent_var = latent_var_of(var[:, min(k, var.shape[1] - 1)], white_var)
+    latent_var = remove_noise(var[:, min(k, var.shape[1] - 1)], white_var)
     return y_center + y_scale * mean[:, k], y_scale**2 * latent_var
 
 
-def _latent_gradients(model: Any, parts: Parts, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Differentiate latent mean and variance by GPy's own gradients of kernels and mean functions, (n, p) each."""
+def _differentiate_latent_moments(model: Any, parts: Parts, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Differentiate latent mean and variance by GPy's gradients of kernels and mean functions, (n, p) each."""
     k, y_scale = parts.k, parts.y_scale
     kernel, Z, W = model.kern, model._predictive_variable, _woodbury_inv(model.posterior, k)
     with np.errstate():
@@ -305,5 +305,5 @@ KERNELS = KernelReader(
         kern.Bias: constant(variance="variance"),
         kern.White: white(variance="variance"),
     },
-    columns=lambda kernel, columns: columns.of_inputs(kernel._all_dims_active),
+    columns=lambda kernel, columns: columns.select_inputs(kernel._all_dims_active),
 )

@@ -1,4 +1,4 @@
-"""Models whose predictions JAX computes and differentiates."""
+"""Make references of models whose predictions JAX computes and differentiates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from gpsift.adapters.predictions import LibraryModel
-from gpsift.reference.finite_differences import latent_var_of
+from gpsift.reference.finite_differences import remove_noise
 
 Latent = Callable[[Any, Any], tuple[Any, Any]]
 
@@ -24,8 +24,8 @@ def jax_model(latent: Latent, model: Any, **fields: Any) -> LibraryModel:
     Parameters
     ----------
     latent : callable
-        From the model and points (n, p), JAX arrays, to latent means and variances, (n,) each. A function of a module,
-        not a closure: what JAX compiles for it serves all models of the same structure.
+        Maps the model and points (n, p), JAX arrays, to latent means and variances, (n,) each. It is a function of a
+        module, not a closure, so that JAX compiles it once for all models of the same structure.
     model : pytree
     **fields
         The other fields of a `LibraryModel`.
@@ -33,7 +33,7 @@ def jax_model(latent: Latent, model: Any, **fields: Any) -> LibraryModel:
 
     def predict(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean, var = _call(_predict, latent, model, X)
-        return mean, latent_var_of(var)
+        return mean, remove_noise(var)
 
     return LibraryModel(
         predict=predict,
@@ -44,15 +44,15 @@ def jax_model(latent: Latent, model: Any, **fields: Any) -> LibraryModel:
 
 
 def _call(compiled: Callable[..., Any], latent: Latent, model: Any, X: np.ndarray) -> tuple[np.ndarray, ...]:
-    # In the precision that the user has set up JAX for; what comes back is double precision in any case.
+    # JAX computes in the precision that the user has set; the results are converted to doubles.
     with warnings.catch_warnings():
-        # GPJax warns each time that JAX takes its data apart, and has warned when they were made.
+        # GPJax has warned when its data were made, and repeats it whenever JAX flattens them.
         warnings.filterwarnings("ignore", ".*not of type float64", UserWarning)
         values = compiled(latent, model, jnp.asarray(X))
     return tuple(np.asarray(value, dtype=float) for value in values)
 
 
-# Compiled when first called, for each structure of a model and each number of points; parameters may differ.
+# JAX compiles these functions for each structure of a model and each number of points, not for each parameter.
 @eqx.filter_jit  # type: ignore[untyped-decorator]
 def _predict(latent: Latent, model: Any, X: Any) -> tuple[Any, Any]:
     return latent(model, X)

@@ -1,6 +1,6 @@
-"""Covariance functions of other libraries as sums of our kernels.
+"""Read covariance functions of other libraries as sums of gpsift's kernels.
 
-An adapter has one table. It gives, for each kernel class of the library, our kernel and the attributes that hold its
+An adapter has one table. For each kernel class of the library it has our kernel and the attributes that hold its
 parameters:
 
     KERNELS = KernelReader(
@@ -14,9 +14,9 @@ parameters:
     kernel, white_var = KERNELS.convert(model.kernel, n_features)
 
 A kernel is read as a list of terms. Products are multiplied out: constants are factors, and the product of two squared
-exponentials is one, with 1 / l^2 = 1 / l_1^2 + 1 / l_2^2 for each column. A column that a term does not depend on has
-an infinite length-scale there, or a slope without variance. A kernel that has no such form raises `NoClosedForm`, and
-the adapter differentiates the predictions of the model instead.
+exponentials is one, with 1 / l^2 = 1 / l_1^2 + 1 / l_2^2 for each column. For a column that a
+term does not depend on, the length-scale is infinite, or the variance of the slope is 0. A kernel that has no such form
+raises `NoClosedForm`, and the adapter differentiates the predictions of the model instead.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from gpsift.kernels.radial import Radial
 
 
 class NoClosedForm(ValueError):
-    """A kernel, or another part of a model, that has no counterpart here."""
+    """Error: a kernel, or another part of a model, has no equivalent in gpsift."""
 
 
 @dataclass(frozen=True)
 class White:
-    """Noise as a term of a kernel: `variance` between a point and itself, nothing between two."""
+    """White noise as a term of a kernel: its covariance is `variance` for a point with itself, and otherwise 0."""
 
     variance: float
 
 
 Term = Kernel | White
-# The field that multiplies a term; the other terms call it signal_var.
+# The field that multiplies a term, for terms in which it is not signal_var.
 FACTORS = {White: "variance", Constant: "constant_var", Linear: "linear_var"}
 # The kernels of a class with a parameter `nu`, the order.
 MATERN: dict[float, Callable[..., Radial]] = {1.5: Matern32, 2.5: Matern52, np.inf: SquaredExponential}
@@ -53,7 +53,7 @@ MATERN: dict[float, Callable[..., Radial]] = {1.5: Matern32, 2.5: Matern52, np.i
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """The coordinates z_k = scale_k x_index(k) that a kernel depends on; `scale` is None where it is 1 throughout."""
+    """The coordinates z_k = scale_k x_index(k) that a kernel depends on; a `scale` of None is 1 for all."""
 
     index: np.ndarray
     n_features: int
@@ -64,27 +64,27 @@ class Columns:
         scale = None if self.scale is None else np.atleast_1d(self.scale[which])
         return Columns(np.atleast_1d(self.index[which]), self.n_features, scale)
 
-    def of_inputs(self, which: Any) -> Columns:
-        """Take these columns of the inputs instead."""
+    def select_inputs(self, which: Any) -> Columns:
+        """Return columns of the inputs, whatever the present coordinates."""
         return Columns(np.arange(self.n_features)[which], self.n_features)
 
-    def times(self, factor: np.ndarray) -> Columns:
-        """Multiply the coordinates."""
+    def multiply(self, factor: np.ndarray) -> Columns:
+        """Multiply the coordinates by factors."""
         scale = np.ones(self.index.size) if self.scale is None else self.scale
         return replace(self, scale=scale * factor)
 
-    def spread(self, values: np.ndarray, elsewhere: float) -> np.ndarray:
-        """Return one value for each input: those of these columns, and `elsewhere` for all other columns."""
+    def scatter(self, values: np.ndarray, elsewhere: float) -> np.ndarray:
+        """Return one value for each input: `values` for these columns, `elsewhere` for all others."""
         if np.unique(self.index).size < self.index.size:
             raise NoClosedForm("a kernel that takes a column twice")
         if values.ndim > 1 or values.size not in (1, self.index.size):
             raise NoClosedForm(f"{values.size} parameters for {self.index.size} columns")
-        every = np.full(self.n_features, elsewhere)
-        every[self.index] = values
-        return every
+        scattered = np.full(self.n_features, elsewhere)
+        scattered[self.index] = values
+        return scattered
 
 
-# From a reader, a kernel of the library and its columns to the terms whose sum the kernel is.
+# A row of the table maps a reader, a kernel of the library and its columns to terms, whose sum is the kernel.
 Row = Callable[["KernelReader", Any, Columns], list[Term]]
 
 
@@ -94,7 +94,7 @@ class Leaf:
     Parameters
     ----------
     build : callable
-        From columns and the values of parameters, by name, to a term.
+        Maps columns and the values of parameters, by name, to a term.
     **names : str
         For each of these parameters, the attribute of the library's kernel.
     """
@@ -108,13 +108,13 @@ class Leaf:
 
 
 class Composite:
-    """A row of the table for a kernel made of others, which are in one attribute as a list, or in several."""
+    """A row of the table for a kernel made of others, which are in one attribute, a list, or in several."""
 
     def __init__(self, *names: str):
         self.names = names
 
-    def of(self, kernel: Any) -> list[Any]:
-        """Return the kernels that this one is made of."""
+    def parts_of(self, kernel: Any) -> list[Any]:
+        """Return the kernels from which a kernel is made."""
         found = [getattr(kernel, name) for name in self.names]
         return found if len(found) > 1 else list(found[0])
 
@@ -123,14 +123,14 @@ class SumOf(Composite):
     """A row of the table for sums."""
 
     def __call__(self, reader: KernelReader, kernel: Any, columns: Columns) -> list[Term]:
-        return [term for part in self.of(kernel) for term in reader.terms(part, columns)]
+        return [term for part in self.parts_of(kernel) for term in reader.terms(part, columns)]
 
 
 class ProductOf(Composite):
     """A row of the table for products, which are multiplied out."""
 
     def __call__(self, reader: KernelReader, kernel: Any, columns: Columns) -> list[Term]:
-        first, *others = (reader.terms(part, columns) for part in self.of(kernel))
+        first, *others = (reader.terms(part, columns) for part in self.parts_of(kernel))
         for other in others:
             first = [_multiply(a, b) for a in first for b in other]
         return first
@@ -173,18 +173,18 @@ def radial_term(
     """Make a radial kernel with one length-scale for all of the columns, or one for each."""
     value, others = np.squeeze(lengthscale), {name: number(value) for name, value in parameters.items()}
     if columns.scale is not None:
-        with np.errstate(divide="ignore"):  # a coordinate that is multiplied by 0 has no part in the kernel
+        with np.errstate(divide="ignore"):  # the kernel does not depend on a coordinate that is multiplied by 0
             value = value / np.abs(columns.scale)
         value = value[0] if np.all(value == value[0]) else value
     if value.ndim == 0 and columns.index.size == columns.n_features > 1:
         return kind(float(value), shared=True, **others)
-    return kind(columns.spread(value, elsewhere=np.inf), **others)
+    return kind(columns.scatter(value, elsewhere=np.inf), **others)
 
 
 def linear_term(columns: Columns, variance: Any = 1.0) -> Linear:
     """Make a linear kernel with one variance of the slopes for all of the columns, or one for each."""
     scale = 1.0 if columns.scale is None else columns.scale**2
-    return Linear(columns.spread(np.squeeze(variance) * scale, elsewhere=0.0))
+    return Linear(columns.scatter(np.squeeze(variance) * scale, elsewhere=0.0))
 
 
 def constant_term(_: Columns, variance: np.ndarray) -> Constant:
@@ -206,16 +206,16 @@ def number(value: Any) -> float:
 
 @dataclass(frozen=True)
 class KernelReader:
-    """The kernels of one library that are known here.
+    """A reader of the kernels of one library, by a table of those that are known.
 
     Parameters
     ----------
     table : mapping of class to row
-        By the class itself, not by what it inherits: a subclass may compute something else.
+        Subclasses of a class are not looked up: a subclass may compute something else.
     value : callable
-        From a parameter, as the library keeps it, to an array of doubles.
+        Maps a parameter of the library to an array of doubles.
     columns : callable
-        From a kernel and the columns that it is called with to those that it depends on.
+        Maps a kernel and the columns of its arguments to the columns that it depends on.
     """
 
     table: Mapping[type, Row]
@@ -225,13 +225,13 @@ class KernelReader:
     def convert(self, kernel: Any, n_features: int, *, name: str | None = None) -> tuple[Kernel, float]:
         """Return the covariance function as a sum of our kernels, and the variance of the white noise in it.
 
-        `NoClosedForm` names the part that we do not have; `name` is the kernel's name there, by default its class.
+        `NoClosedForm` names an unknown part, and the kernel by `name`, by default its class.
         """
         terms = self.terms(kernel, Columns(np.arange(n_features), n_features))
         return add_up(terms, type(kernel).__name__ if name is None else name)
 
     def terms(self, kernel: Any, columns: Columns) -> list[Term]:
-        """Return the terms whose sum a kernel is when it is called with these columns."""
+        """Return the terms whose sum is the kernel, called with these columns."""
         row = self.row(kernel)
         return row(self, kernel, self.columns(kernel, columns))
 
@@ -243,16 +243,17 @@ class KernelReader:
         return row
 
     def white_var(self, kernel: Any) -> float:
-        """Return the variance of white noise that is added to a kernel, which need not have a closed form here.
+        """Return the variance of white noise in a kernel that need not have a closed form.
 
-        Noise that is multiplied with anything but constants is not found; it counts as part of the function.
+        Noise in products is found if the other factors are constants; otherwise it counts as part of the function.
         """
         row = self.table.get(type(kernel))
         if isinstance(row, SumOf):
-            return sum(self.white_var(part) for part in row.of(kernel))
+            return sum(self.white_var(part) for part in row.parts_of(kernel))
         if isinstance(row, ProductOf):
-            factors = [self._leaf_value(part, constant_term) for part in row.of(kernel)]
-            rest = [part for part, factor in zip(row.of(kernel), factors, strict=True) if factor is None]
+            parts = row.parts_of(kernel)
+            factors = [self._leaf_value(part, constant_term) for part in parts]
+            rest = [part for part, factor in zip(parts, factors, strict=True) if factor is None]
             known = [factor for factor in factors if factor is not None]
             return math.prod(known) * self.white_var(rest[0]) if len(rest) == 1 else 0.0
         found = self._leaf_value(kernel, white_term)
@@ -266,10 +267,10 @@ class KernelReader:
         return number(self.value(getattr(kernel, row.names["variance"])))
 
     def leaves(self, kernel: Any) -> Iterator[Any]:
-        """Yield the parameters of all parts of a kernel, as the library keeps them."""
+        """Yield the parameters of all parts of a kernel, in the library's own types."""
         row = self.row(kernel)
         if isinstance(row, Composite):
-            for part in row.of(kernel):
+            for part in row.parts_of(kernel):
                 yield from self.leaves(part)
         elif isinstance(row, Leaf):
             yield from (getattr(kernel, name) for name in row.names.values())
@@ -280,9 +281,9 @@ def _multiply(a: Term, b: Term) -> Term:
         if isinstance(one, Constant):
             return scale_term(other, one.constant_var)
         if isinstance(one, White) and isinstance(other, White | Radial):
-            return White(one.variance * factor_of(other))
+            return White(one.variance * factor_of_term(other))
     if isinstance(a, SquaredExponential) and isinstance(b, SquaredExponential):
-        with np.errstate(divide="ignore"):  # columns that neither depends on
+        with np.errstate(divide="ignore"):  # columns on which neither depends
             lengthscale = 1.0 / np.sqrt(1.0 / np.square(a.lengthscale) + 1.0 / np.square(b.lengthscale))
         return SquaredExponential(lengthscale, a.signal_var * b.signal_var, shared=a.shared and b.shared)
     raise NoClosedForm(f"a product of {type(a).__name__} and {type(b).__name__}")
@@ -292,24 +293,24 @@ def _factor_name(term: Term) -> str:
     return next((name for kind, name in FACTORS.items() if isinstance(term, kind)), "signal_var")
 
 
-def factor_of(term: Term) -> Any:
+def factor_of_term(term: Term) -> Any:
     """Return the parameter that multiplies a term: its variance, or the variances of slopes."""
     return getattr(term, _factor_name(term))
 
 
 def scale_term(term: Term, factor: float) -> Term:
     """Multiply a term by a number."""
-    return replace(term, **{_factor_name(term): factor * factor_of(term)})
+    return replace(term, **{_factor_name(term): factor * factor_of_term(term)})
 
 
 def add_up(terms: Iterable[Term], name: str) -> tuple[Kernel, float]:
     """Return the sum of the terms of the kernel `name`, and the variance of the white noise among them."""
     terms = list(terms)
     noise_var = sum(term.variance for term in terms if isinstance(term, White))
-    functions = tuple(term for term in terms if isinstance(term, Kernel) and np.any(factor_of(term)))
+    functions = tuple(term for term in terms if isinstance(term, Kernel) and np.any(factor_of_term(term)))
     if not functions:
         raise NoClosedForm(f"{name}, which has no part that depends on X")
     values = [np.asarray(v, dtype=float) for term in functions for v in term.values.values()]
-    if any(np.any(np.isnan(value) | (value < 0)) for value in values):  # as after a fit that went astray
+    if any(np.any(np.isnan(value) | (value < 0)) for value in values):  # as after a fit that diverged
         raise NoClosedForm(f"{name}, some of whose parameters are negative or not numbers")
     return (functions[0] if len(functions) == 1 else Sum(functions)), float(noise_var)

@@ -1,4 +1,4 @@
-r"""Posteriors of sparse and variational models as support points Z, weights w and a matrix M.
+r"""Make posteriors of sparse and variational models: support points Z, weights w and a matrix M.
 
 A variational posterior q(u) = N(m, S) of the function at inducing points, with prior covariance K = L L^T there, has
 
@@ -6,7 +6,7 @@ A variational posterior q(u) = N(m, S) of the function at inducing points, with 
     w = L^{-T} m, \quad M = K^{-1} - L^{-T} S L^{-1} \qquad \text{or} \qquad
     w = K^{-1} m, \quad M = K^{-1} - K^{-1} S K^{-1} ,
 
-the first if it is whitened, of v = L^-1 u (Hensman et al. 2015). Then var(x) = k(x, x) - k(x, Z) M k(Z, x).
+the first for a whitened q, that of v = L^-1 u (Hensman et al. 2015). Then var(x) = k(x, x) - k(x, Z) M k(Z, x).
 """
 
 from __future__ import annotations

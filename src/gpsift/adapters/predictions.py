@@ -1,8 +1,8 @@
-"""A fitted model as its library predicts it, differentiated by the library or by finite differences.
+"""A `LibraryModel` is a reference that uses the predictions of a library, and its gradients or finite differences.
 
-`LibraryModel` is the one reference for models whose posterior is not read in closed form. An adapter fills in functions
-of points (n, p): one that predicts, and one that differentiates the predictions where the library can. A prediction at
-a point depends on no other point, so one backward pass through the sum over all points gives the gradients of all.
+It is for models whose posterior is not read in closed form. An adapter passes functions of points (n, p): one that
+predicts, and one that differentiates the predictions if the library can. A prediction at a point depends on no other
+point, so one backward pass through the sum over all points computes the gradients at all of them.
 """
 
 from __future__ import annotations
@@ -16,40 +16,46 @@ import numpy as np
 from gpsift._utils.validation import column_sd
 from gpsift.likelihoods import distributions as families
 from gpsift.likelihoods.distributions import Distribution
-from gpsift.reference.finite_differences import STEP, Graded, GradedResponse, NumericResponse, fourth_order
+from gpsift.reference.finite_differences import (
+    STEP,
+    Differentiable,
+    GradientResponse,
+    NumericResponse,
+    central_difference,
+)
 from gpsift.reference.inputs import Inputs, Points
 
-# How far gradients may be from differences of predictions, as a share of the largest; wrong ones are off by more.
-CLOSE = 1e-4
-# Points at which this is checked, and their distance from rows of X in standard deviations: kernels such as the
-# exponential have kinks at the training points.
+# Tolerated difference of gradients from differences of predictions, as a share of the largest; wrong ones differ more.
+GRADIENT_TOLERANCE = 1e-4
+# Number of points for this check, and their distance from rows of X in standard deviations: kernels such as the
+# exponential are not differentiable at the training points.
 N_CHECKED, DISTANCE = 3, 0.1
 
 Arrays = tuple[np.ndarray, ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LibraryModel(Graded):
+class LibraryModel(Differentiable):
     """A fitted model that is known by its predictions.
 
     Parameters
     ----------
     predict : callable
-        From points to the arrays that the predictive distribution varies with, (n, ...) each: latent mean and variance,
-        unless `predictive` and `latent` take others. VAR is about the first.
+        Maps points to the varying parameters of the predictive distribution, (n, ...) each: latent mean and variance,
+        unless `predictive` and `latent` take others. VAR scores the first one.
     inputs : Inputs
     predictive : callable
-        From these arrays to the distribution of a new observation.
+        Maps these parameters to the distribution of a new observation.
     what : str
         Name of the function that is differentiated, in `how`.
     differentiate : callable, optional
-        From points to the gradients of these arrays, (n, ..., p) each. Without it they are finite differences.
+        Maps points to the gradients of these parameters, (n, ..., p) each. Without it finite differences are used.
     predict_mean : callable, optional
-        From points to the first of these arrays, where that is cheaper.
+        Maps points to the first parameter alone, where that is cheaper.
     covariance : callable, optional
-        From points to the covariance of the noise-free function between all of them, (n, n).
+        Maps points to the covariance of the noise-free function between them, (n, n).
     latent : callable
-        From these arrays to the distribution of the noise-free function.
+        Maps these parameters to the distribution of the noise-free function.
     source : str, optional
         Source of the gradients in `how`; by default automatic differentiation.
     mean_of : str
@@ -78,7 +84,7 @@ class LibraryModel(Graded):
         return f"automatic differentiation of {self.what}" if self.source is None else self.source
 
     def at(self, points: Points) -> NumericResponse:
-        response = NumericResponse if self.differentiate is None else GradedResponse
+        response = NumericResponse if self.differentiate is None else GradientResponse
         return response(self, points.X, points.inputs.sd)
 
     def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
@@ -99,16 +105,16 @@ class LibraryModel(Graded):
         assert self.differentiate is not None
         return self.differentiate(X)
 
-    def by_differences(self) -> Self:
+    def with_finite_differences(self) -> Self:
         """Return this model with finite differences of its predictions in place of gradients."""
         return replace(self, differentiate=None)
 
 
 def gradient_error(model: LibraryModel, X: np.ndarray) -> str | None:
-    """Say why the gradients of a model are not those of its predictions; None where they are.
+    """Compare gradients with differences of predictions; return a description of the error, None if they agree.
 
-    Some models detach parts of what they compute, or look values up in a table, and some kernels of GPy have wrong
-    gradients or none. The check is along one random direction, at a few points near rows of X.
+    Some models detach parts of their computation, or interpolate in a table, and some kernels of GPy have wrong
+    gradients or none. The comparison is along one random direction, at a few points near rows of X.
     """
     rng, scale = np.random.default_rng(0), column_sd(X)
     X = X[:N_CHECKED] + DISTANCE * scale * rng.standard_normal(X[:N_CHECKED].shape)
@@ -120,9 +126,9 @@ def gradient_error(model: LibraryModel, X: np.ndarray) -> str | None:
     up, down, far_up, far_down = (model.parameters(X + k * STEP * direction) for k in (1, -1, 2, -2))
     for gradient, *ends in zip(gradients, up, down, far_up, far_down, strict=True):
         along = np.einsum("i...j,ij->i...", gradient, direction)
-        difference = fourth_order(ends, STEP)
+        difference = central_difference(ends, STEP)
         largest, rounding = np.max(np.abs(difference)), 1e-9 / STEP * np.max(np.abs(ends))
-        if not np.allclose(along, difference, rtol=CLOSE, atol=CLOSE * largest + rounding):
+        if not np.allclose(along, difference, rtol=GRADIENT_TOLERANCE, atol=GRADIENT_TOLERANCE * largest + rounding):
             error = np.max(np.abs(along - difference))
             return f"they differ from differences of predictions by {error:.2g}, where these are up to {largest:.2g}"
     return None

@@ -1,7 +1,7 @@
-"""Models of PyMC: `gp.Marginal` at each draw of its hyperparameters, or at one point.
+"""Read a `gp.Marginal` of PyMC at each draw of its hyperparameters, or at one point.
 
-The covariance function holds expressions of random variables. One compiled function gives the values of all of them at
-a draw; the posterior at that draw is then the triple. The variables are found by their names, so neither the model nor
+The covariance function holds expressions of random variables. One compiled function returns their values at a draw,
+from which the posterior at that draw is computed. The variables are found by their names, so that neither the model nor
 its context is needed.
 """
 
@@ -53,7 +53,7 @@ from gpsift.kernels import Linear, Matern32, Matern52, Pairs, RationalQuadratic,
 from gpsift.kernels.linear import LinearPairs
 from gpsift.reference.base import Reference
 from gpsift.reference.ensemble import Ensemble
-from gpsift.reference.finite_differences import latent_var_of
+from gpsift.reference.finite_differences import remove_noise
 from gpsift.reference.inputs import Inputs
 from gpsift.reference.posterior import exact_posterior
 from gpsift.reference.response import LatentGP
@@ -79,34 +79,34 @@ def reference_of(
     Parameters
     ----------
     model : pymc.gp.Marginal
-        After its `marginal_likelihood` was called; the data and the noise are those given there.
+        Its `marginal_likelihood` must have been called, with the data and the noise.
     idata : InferenceData or DataTree
-        What ``pm.sample()`` returned.
+        The result of ``pm.sample()``.
     point : mapping of str to values
         One value for each random variable instead, such as ``pm.find_MAP()``.
     draws : int
-        How many draws are used, at most, evenly spaced over all chains.
+        The largest number of draws to use, evenly spaced over all chains.
     derivatives : {"auto", "closed", "autodiff"}
-        "closed" refuses covariance functions without closed form here, "autodiff" differentiates the conditional
-        distribution even with one.
+        "closed" refuses covariance functions without closed form, "autodiff" differentiates the conditional
+        distribution in any case.
     feature_names : sequence of str, optional
         Names of the inputs.
 
     Returns
     -------
     Reference
-        Of many draws, or of the one point.
+        An `Ensemble` for draws, one model for a point.
     """
     check_derivatives(derivatives, Derivatives)
     _refuse_unreadable(model)
-    points = _points(idata, point, draws)
-    X = read_only(read_features(_value(model.X), name="X")[0])
+    points = _read_points(idata, point, draws)
+    X = read_only(read_features(_evaluate(model.X), name="X")[0])
     inputs = read_inputs(X.shape[1], X, names=feature_names)
     members: Sequence[Reference] | None = closed_form_or_none(
-        lambda: list(_closed_form(model, inputs, points)), model, derivatives
+        lambda: list(_read_closed_form(model, inputs, points)), model, derivatives
     )
     if members is None:
-        members = _conditionals(model, inputs, points)
+        members = _compile_conditionals(model, inputs, points)
     return members[0] if point is not None else Ensemble(tuple(members))
 
 
@@ -131,7 +131,7 @@ ADVICE = {
 }
 
 
-def _points(idata: Any, point: Mapping[str, Any] | None, n_draws: int) -> list[Point]:
+def _read_points(idata: Any, point: Mapping[str, Any] | None, n_draws: int) -> list[Point]:
     """List the values of the random variables by name, for each draw."""
     if (idata is None) == (point is None):
         raise TypeError(
@@ -153,18 +153,18 @@ def _points(idata: Any, point: Mapping[str, Any] | None, n_draws: int) -> list[P
         for name in posterior.data_vars
     }
     n_all = posterior.sizes["chain"] * posterior.sizes["draw"]
-    # Middles of equal parts of all draws in a row: every chain, and no two neighbours where there are many.
+    # The draws of all chains are concatenated and divided into equal parts, whose middle draws are kept.
     kept = (np.arange(min(n_draws, n_all)) + 0.5) * (n_all / min(n_draws, n_all))
     return [{name: values[i] for name, values in stacked.items()} for i in kept.astype(int)]
 
 
-def _value(expression: Any) -> np.ndarray:
-    """Return data that were given as an array or as a variable of PyTensor."""
+def _evaluate(expression: Any) -> np.ndarray:
+    """Return the values of data that are an array or a variable of PyTensor."""
     return np.asarray(expression.eval() if hasattr(expression, "eval") else expression)
 
 
 def _compile(outputs: Sequence[Any], point: Point, further: Sequence[Any] = (), **options: Any) -> Callable[..., Any]:
-    """Compile a function from a point, and `further` variables, to the values of expressions of random variables."""
+    """Compile expressions of random variables as a function of a point and of `further` variables."""
     outputs = [pt.as_tensor_variable(output) for output in outputs]
     inputs = {
         variable.name: variable
@@ -190,7 +190,7 @@ def _compile(outputs: Sequence[Any], point: Point, further: Sequence[Any] = (), 
     return lambda at, *values: function(*(at[name] for name in inputs), *values)
 
 
-def _closed_form(model: Any, inputs: Inputs, points: Sequence[Point]) -> Iterator[LatentGP]:
+def _read_closed_form(model: Any, inputs: Inputs, points: Sequence[Point]) -> Iterator[LatentGP]:
     X = inputs.X
     assert X is not None
     if type(model.sigma) is not pm.gp.cov.WhiteNoise:
@@ -199,9 +199,9 @@ def _closed_form(model: Any, inputs: Inputs, points: Sequence[Point]) -> Iterato
         raise NoClosedForm(f"the mean function {type(model.mean_func).__name__}")
     center = model.mean_func.c if type(model.mean_func) is pmean.Constant else 0.0
     symbols = list(KERNELS.leaves(model.cov_func))
-    # A handful of numbers for each draw: what is compiled runs for microseconds, so it is not worth optimising.
+    # The compiled function takes microseconds for each draw, so compilation without optimisation is faster.
     numbers = _compile([center, model.sigma.sigma, *symbols], points[0], mode="FAST_COMPILE")
-    y = read_target(_value(model.y), len(X))
+    y = read_target(_evaluate(model.y), len(X))
     for each in points:
         y_center, sigma, *found = numbers(each)
         values = {id(symbol): np.asarray(value, dtype=float) for symbol, value in zip(symbols, found, strict=True)}
@@ -209,27 +209,27 @@ def _closed_form(model: Any, inputs: Inputs, points: Sequence[Point]) -> Iterato
         kernel, white = at_draw.convert(model.cov_func, X.shape[1])
         noise_var = np.broadcast_to(np.square(sigma), len(X))
         posterior, _ = exact_posterior(kernel, X, y - float(y_center), noise_var + white + JITTER)
-        # A copy holds no cached matrices: with many draws they would fill the memory.
+        # A copy has no cached matrices, which for many draws would fill the memory.
         predictive = NormalNoise(float(noise_var.mean()) + white)
         yield LatentGP(replace(posterior), predictive, inputs, y_center=float(y_center))
 
 
-def _conditionals(model: Any, inputs: Inputs, points: Sequence[Point]) -> list[LibraryModel]:
+def _compile_conditionals(model: Any, inputs: Inputs, points: Sequence[Point]) -> list[LibraryModel]:
     """Return the conditional distribution at each point of the hyperparameters, which PyTensor differentiates."""
     X = pt.dmatrix("X_of_gpsift")
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Only .* column", UserWarning)  # said when the model was made
+        warnings.filterwarnings("ignore", "Only .* column", UserWarning)  # PyMC has warned when the model was made
         mean, var = model._predict_at(X, diag=True, pred_noise=False)
-    # A prediction depends on no other point, so the gradient of the sum holds those of all points.
+    # A prediction depends on no other point, so the gradient of the sum has the gradients at all points.
     slopes = [pytensor.grad(part.sum(), X, disconnected_inputs="ignore") for part in (mean, var)]
-    noise = pt.mean(model.sigma(pt.as_tensor_variable(_value(model.X)), diag=True))
+    noise = pt.mean(model.sigma(pt.as_tensor_variable(_evaluate(model.X)), diag=True))
     moments, gradients, mean_only = (_compile(parts, points[0], [X]) for parts in ([mean, var], slopes, [mean]))
     noise_var = _compile([noise], points[0])
 
     def at(point: Point) -> LibraryModel:
         def predict(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             mean, var = moments(point, X)
-            return mean, latent_var_of(var)
+            return mean, remove_noise(var)
 
         return LibraryModel(
             predict=predict,
@@ -245,7 +245,7 @@ def _conditionals(model: Any, inputs: Inputs, points: Sequence[Point]) -> list[L
 
 
 class CovarianceReader(KernelReader):
-    """The covariance functions of PyMC: the parts of a sum or product may be numbers and expressions."""
+    """A reader of covariance functions of PyMC, in which terms and factors may be numbers and expressions."""
 
     def row(self, kernel: Any) -> Row:
         return super().row(kernel) if isinstance(kernel, pc.BaseCovariance) else _factor
@@ -264,7 +264,7 @@ def _white(_: Columns, sd: np.ndarray) -> White:
 
 @dataclass(frozen=True)
 class CenteredLinear(Linear):
-    """k(x, z) = sum_j linear_var_j (x_j - c_j) (z_j - c_j): lines through a point.
+    """A linear kernel with a centre, k(x, z) = sum_j linear_var_j (x_j - c_j) (z_j - c_j).
 
     Parameters
     ----------
@@ -290,7 +290,7 @@ class CenteredLinear(Linear):
 
 
 class CenteredLinearPairs(LinearPairs):
-    """A `CenteredLinear` kernel between points that are centred already."""
+    """A `CenteredLinear` kernel between points from which the centre was subtracted."""
 
     def section(self, w: Array, j: int, base: Array, offset: Array) -> Array:
         center = np.broadcast_to(self.kernel.center, self.X.shape[1])[j]  # type: ignore[attr-defined]
@@ -298,7 +298,7 @@ class CenteredLinearPairs(LinearPairs):
 
 
 def _centered(columns: Columns, center: np.ndarray) -> CenteredLinear:
-    return CenteredLinear(linear_term(columns).linear_var, columns.spread(np.squeeze(center), elsewhere=0.0))
+    return CenteredLinear(linear_term(columns).linear_var, columns.scatter(np.squeeze(center), elsewhere=0.0))
 
 
 KERNELS = CovarianceReader(
@@ -313,5 +313,5 @@ KERNELS = CovarianceReader(
         pc.Constant: constant(variance="c"),
         pc.WhiteNoise: Leaf(_white, sd="sigma"),
     },
-    columns=lambda kernel, columns: columns.of_inputs(getattr(kernel, "active_dims", slice(None))),
+    columns=lambda kernel, columns: columns.select_inputs(getattr(kernel, "active_dims", slice(None))),
 )

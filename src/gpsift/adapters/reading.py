@@ -1,4 +1,4 @@
-"""Options, training inputs and noise of models, as the adapters of all libraries read them."""
+"""Read options, training inputs and noise of models, for the adapters of all libraries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gpsift.reference.response import Predictive
 
 T = TypeVar("T")
 
-# The remedy of messages about models that are not read here.
+# The remedy in messages about models that cannot be read.
 AS_FUNCTION = '`as_reference(lambda X: (mean, var), family="gaussian", X_train=X)`'
 
 
@@ -36,9 +36,9 @@ class Options:
     likelihood: Any = None
     output_names: Sequence[str] | None = None
 
-    def check(self, ways: Any, *noise_words: str) -> Self:
-        """Refuse derivatives that are not among `ways`, a `Literal`, and noise that is no variance; return self."""
-        check_derivatives(self.derivatives, ways)
+    def check(self, derivatives: Any, *noise_words: str) -> Self:
+        """Refuse an option `derivatives` that is not in a `Literal`, and noise that is no variance; return self."""
+        check_derivatives(self.derivatives, derivatives)
         if self.noise is not None:
             check_noise(self.noise, *noise_words)
         return self
@@ -50,7 +50,7 @@ class Options:
 
 
 def output_index(model: Any, output: Any, n_outputs: int) -> int:
-    """Check the number of the target that is to be ranked; it must be given where there are several."""
+    """Check the number of the target to rank; it is required where there are several."""
     if output is None and n_outputs > 1:
         raise ValueError(
             f"This {type(model).__name__} predicts {n_outputs} targets, and each has a ranking of its own. Choose one: "
@@ -64,7 +64,7 @@ def output_index(model: Any, output: Any, n_outputs: int) -> int:
 
 
 def check_noise(noise: Any, *words: str) -> None:
-    """Refuse a `noise` that is neither a variance nor one of the words that a reader takes for one."""
+    """Refuse a `noise` that is neither a variance nor one of the words that a reader accepts."""
     is_variance = isinstance(noise, Real) and not isinstance(noise, bool) and 0.0 <= float(noise) < np.inf
     if not is_variance and not (isinstance(noise, str) and noise in words):
         listed = ", ".join(f'"{word}"' for word in words)
@@ -72,8 +72,8 @@ def check_noise(noise: Any, *words: str) -> None:
 
 
 def check_derivatives(derivatives: Any, known: Any) -> None:
-    """Refuse a way of making derivatives that is not among those of `known`, a `Literal`."""
-    *others, last = (f'"{way}"' for way in get_args(known))
+    """Refuse an option `derivatives` that is not in `known`, a `Literal`."""
+    *others, last = (f'"{word}"' for word in get_args(known))
     if derivatives not in get_args(known):
         raise ValueError(f"`derivatives` must be {', '.join(others)} or {last}, got {derivatives!r}.")
 
@@ -81,10 +81,10 @@ def check_derivatives(derivatives: Any, known: Any) -> None:
 def closed_form_or_none(
     read: Callable[[], T], model: Any, derivatives: str, otherwise: str = "automatic differentiation"
 ) -> T | None:
-    """Read a model in closed form; return None where derivatives are to be made in another way.
+    """Read a model in closed form; return None where derivatives are computed by another method.
 
-    `read` raises `NoClosedForm` where there is none. That is an error with ``derivatives="closed"``; with "auto" it
-    leaves derivatives to what `otherwise` names. All other words look for no closed form.
+    `read` raises `NoClosedForm` where there is none. With ``derivatives="closed"`` this is an error, whose message
+    names the method `otherwise`; with "auto" the result is None. With all other words `read` is not called.
     """
     if derivatives not in ("auto", "closed"):
         return None
@@ -109,8 +109,8 @@ def read_inputs(
 ) -> Inputs:
     """Read the names and training inputs of a reference.
 
-    `names` and `given`, names and training inputs by the user, go before `known_names` and `X_train`, those that the
-    model keeps. `categorical` are the columns that the model takes as categories.
+    `names` and `given`, the user's names and training inputs, take precedence over the model's `known_names` and
+    `X_train`. `categorical` are the columns that the model treats as categories.
     """
     labels = known_names if names is None else names
     are_given = labels is not None
@@ -135,7 +135,7 @@ def compose_steps(steps: Sequence[Any], read: Callable[[Any, int], Affine | None
     """Compose the maps of columns that transformers apply one after another.
 
     `read` takes a step and its number of columns; it returns None for a step that does more than shift, scale and
-    select columns, and the whole is then None as well.
+    select columns, and the composition is then None, too.
     """
     total = Affine.scaling(0.0, 1.0, n_inputs)
     for step in steps:
@@ -147,7 +147,7 @@ def compose_steps(steps: Sequence[Any], read: Callable[[Any, int], Affine | None
 
 
 def read_only(values: Any) -> np.ndarray:
-    """Return points of a model as doubles that cannot be written: rankings hand them out."""
+    """Return points of a model as a read-only array of doubles, because rankings give users access to them."""
     array = np.asarray(values, dtype=float).view()
     array.flags.writeable = False
     return array
@@ -155,7 +155,7 @@ def read_only(values: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class NormalNoise:
-    """From the mean and variance of a latent value to a new observation with normal noise of variance `var`."""
+    """A function of latent mean and variance: the distribution of an observation with noise N(0, `var`)."""
 
     var: float
 
@@ -164,8 +164,8 @@ class NormalNoise:
 
 
 @dataclass(frozen=True)
-class Observed:
-    """From the mean and variance of a latent value to a new observation by a likelihood, after white noise is added."""
+class LikelihoodPredictive:
+    """A function of latent mean and variance: the distribution of an observation by a likelihood, with white noise."""
 
     likelihood: Likelihood
     white_var: float = 0.0
@@ -175,10 +175,10 @@ class Observed:
 
 
 @dataclass(frozen=True)
-class Observation:
-    """How a new observation depends on the latent function: by one of our likelihoods, or with normal noise.
+class ObservationModel:
+    """The model of an observation given the latent function: one of gpsift's likelihoods, or normal noise.
 
-    White noise of the kernel is added to `noise_var`, unless the user gave that (`is_given`).
+    White noise of the kernel is added to `noise_var`, unless the user passed the latter (`is_given`).
     """
 
     likelihood: Likelihood | None = None
@@ -187,13 +187,13 @@ class Observation:
     notices: tuple[str, ...] = ()
 
     def predictive(self, white_var: float = 0.0) -> Predictive:
-        """Make the function from latent mean and variance to an observation, with the white noise of the kernel."""
+        """Return the function from latent mean and variance to an observation, with the white noise of the kernel."""
         if self.likelihood is not None:
-            return Observed(self.likelihood, white_var)
+            return LikelihoodPredictive(self.likelihood, white_var)
         return NormalNoise(self.noise_var if self.is_given else self.noise_var + white_var)
 
     def fields(self, inputs: Inputs, white_var: float = 0.0) -> dict[str, Any]:
-        """Make the fields of a reference with these inputs."""
+        """Return the fields of a reference with these inputs."""
         is_target = self.likelihood is None or self.likelihood.standardises_target
         return {
             "predictive": self.predictive(white_var),
@@ -205,20 +205,20 @@ class Observation:
 
 @dataclass(frozen=True)
 class LikelihoodReader:
-    """The likelihoods of one library that are known here.
+    """A reader of the likelihoods of one library, by tables of those that are known.
 
-    Both tables are by the class itself, not by what it inherits: a subclass may predict something else.
+    Subclasses of the classes in the tables are not looked up: a subclass may predict something else.
 
     Parameters
     ----------
     normal : mapping of class to callable
-        From a likelihood with normal noise to the variance of that noise.
+        Maps a likelihood with normal noise to the variance of that noise.
     others : mapping of class to callable
-        From a likelihood to one of ours, or to None where its link is not known.
+        Maps a likelihood to one of gpsift's, or to None where its link is not known.
     listed, advice : str
         For messages: the known likelihoods, and a sentence with the remedy for others.
     describe : callable
-        From a likelihood to its name in messages.
+        Maps a likelihood to its name in messages.
     """
 
     normal: Mapping[type, Callable[[Any], float]]
@@ -231,13 +231,13 @@ class LikelihoodReader:
         """Whether the class of a likelihood is in one of the tables."""
         return type(likelihood) in self.normal or type(likelihood) in self.others
 
-    def read(self, likelihood: Any, noise: float | None = None) -> Observation:
-        """Return how a likelihood observes the latent function, with the noise variance that the user gave, if any."""
+    def read(self, likelihood: Any, noise: float | None = None) -> ObservationModel:
+        """Read the observation model of a likelihood, with the noise variance that the user gave, if any."""
         kind = type(likelihood)
         if kind in self.normal:
             if noise is not None:
-                return Observation(noise_var=float(noise), is_given=True)
-            return Observation(noise_var=self.normal[kind](likelihood))
+                return ObservationModel(noise_var=float(noise), is_given=True)
+            return ObservationModel(noise_var=self.normal[kind](likelihood))
         ours = self.others[kind](likelihood) if kind in self.others else None
         if ours is None:
             raise TypeError(
@@ -248,4 +248,4 @@ class LikelihoodReader:
                 f"`noise` is for normal noise; the likelihood of this model is {kind.__name__}, and a {kind.__name__} "
                 "has none. Leave `noise` out."
             )
-        return Observation(ours)
+        return ObservationModel(ours)

@@ -1,4 +1,4 @@
-"""Models of tinygp: a process with its observations, or the process that conditioning on them gives."""
+"""Read Gaussian processes of tinygp, with their observations or conditioned on them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from gpsift.reference.posterior import Posterior, TriangularFactor
 from gpsift.reference.response import LatentGP
 
 Derivatives = Literal["auto", "closed", "autodiff"]
-# Of the largest covariance: what the noise of the training points may be off the diagonal, by rounding.
+# Tolerated rounding errors of a diagonal noise matrix, in units of the precision times the largest covariance.
 ROUNDING = 64.0
 
 
@@ -63,7 +63,7 @@ def reference_of(
     Parameters
     ----------
     model : GaussianProcess
-        One at its fitted hyperparameters, together with `y`, or the conditioned one, ``gp.condition(y).gp``.
+        A process with fitted hyperparameters, together with `y`, or the conditioned one, ``gp.condition(y).gp``.
     y : array (n,), optional
         The observations, for a process that is not conditioned on them yet.
     noise : {"train", "predict"} or float
@@ -71,8 +71,7 @@ def reference_of(
         the process; the mean, if they differ), "predict" that of the conditioned process, which is next to nothing
         unless ``condition(y, diag=...)`` said otherwise, and a number is the variance itself.
     derivatives : {"auto", "closed", "autodiff"}
-        "closed" refuses kernels without closed form here, "autodiff" differentiates the process's own predictions even
-        with one.
+        "closed" refuses kernels without closed form, "autodiff" differentiates the process's predictions in any case.
     feature_names : sequence of str, optional
         Names of the inputs.
 
@@ -87,22 +86,22 @@ def reference_of(
         "predictive": NormalNoise(_noise_var(process, noise)),
         "inputs": read_inputs(process.Z.shape[1], process.Z, names=feature_names),
     }
-    closed = closed_form_or_none(lambda: _closed_form(process), model, derivatives)
+    closed = closed_form_or_none(lambda: _read_closed_form(process), model, derivatives)
     if closed is None:
-        return jax_model(_latent, (process.mean, process.kernel), what="the conditioned process", **shared)
+        return jax_model(_predict_latent, (process.mean, process.kernel), what="the conditioned process", **shared)
     posterior, center = closed
     return LatentGP(posterior, y_center=center, **shared)
 
 
 @dataclass(frozen=True, eq=False)
 class Process:
-    """A conditioned process: its parts, its training inputs (n, p), and the variances of noise."""
+    """A conditioned process: mean, kernel, training inputs (n, p), and variances of noise."""
 
     mean: tm.Conditioned
     kernel: tk.Conditioned
     Z: np.ndarray
-    train_var: np.ndarray | None  # of each training point; None where it cannot be found
-    is_diagonal: bool  # whether the noise of the training points is nothing else
+    train_var: np.ndarray | None  # of each training point; None where it is unknown
+    is_diagonal: bool  # whether the noise of the training points is independent
     predict_var: float
 
 
@@ -138,9 +137,9 @@ def _condition(model: Any, y: Any) -> Process:
 
 
 def _training_noise(kernel: tk.Conditioned) -> np.ndarray | None:
-    """Find the noise of the training points: their covariance minus the kernel between them.
+    """Return the noise of the training points: their covariance minus the kernel between them.
 
-    None where that is no diagonal: the noise is correlated, or the process was conditioned for another kernel.
+    It is None where that is not diagonal: the noise is correlated, or the process was conditioned for another kernel.
     """
     if type(kernel.solver) is not DirectSolver:
         return None
@@ -165,8 +164,8 @@ def _noise_var(process: Process, noise: str | float) -> float:
     return float(noise)
 
 
-def _closed_form(process: Process) -> tuple[Posterior, float]:
-    """Return the posterior, and the constant mean around it."""
+def _read_closed_form(process: Process) -> tuple[Posterior, float]:
+    """Return the posterior, and the constant mean of the prior."""
     solver, mean = process.kernel.solver, process.mean
     if type(solver) is not DirectSolver:
         raise NoClosedForm(type(solver).__name__)
@@ -184,7 +183,7 @@ def _closed_form(process: Process) -> tuple[Posterior, float]:
     return posterior, float(mean.mean_function.value)
 
 
-def _latent(model: Any, X: Any) -> tuple[Any, Any]:
+def _predict_latent(model: Any, X: Any) -> tuple[Any, Any]:
     """Predict mean and variance of the conditioned process, for JAX to differentiate."""
     mean, kernel = model
     points = X[:, 0] if kernel.X.ndim == 1 else X
@@ -192,7 +191,7 @@ def _latent(model: Any, X: Any) -> tuple[Any, Any]:
 
 
 def _euclidean(kind: Callable[..., Radial], **names: str) -> Row:
-    """Make the row of a kernel that takes a distance; ours take the Euclidean one."""
+    """Make the row of a kernel with a choice of distance, of which the Euclidean one is supported."""
     row = radial(kind, lengthscale="scale", **names)
 
     def read(reader: KernelReader, kernel: Any, columns: Columns) -> list[Term]:
@@ -205,11 +204,11 @@ def _euclidean(kind: Callable[..., Radial], **names: str) -> Row:
 
 
 def _transform(transform: Callable[[Any, Columns], Columns]) -> Row:
-    """Make the row of a kernel that is another one of transformed columns."""
+    """Make the row of a kernel of transformed columns."""
     return lambda reader, kernel, columns: reader.terms(kernel.kernel, transform(kernel, columns))
 
 
-def _diagonal(matrix: Any) -> np.ndarray:
+def _read_diagonal(matrix: Any) -> np.ndarray:
     values = np.asarray(matrix, dtype=float)
     if values.ndim < 2:
         return values
@@ -218,7 +217,7 @@ def _diagonal(matrix: Any) -> np.ndarray:
     return np.diag(values)
 
 
-# A length-scale for each column is written as a transform in tinygp: the kernel takes coordinates z_k = a_k x_c(k).
+# In tinygp length-scales for each column are a transform: the kernel takes coordinates z_k = a_k x_c(k).
 KERNELS = KernelReader(
     {
         tk.Sum: SumOf("kernel1", "kernel2"),
@@ -229,8 +228,8 @@ KERNELS = KernelReader(
         tk.Matern32: _euclidean(Matern32),
         tk.Matern52: _euclidean(Matern52),
         tk.RationalQuadratic: _euclidean(RationalQuadratic, shape="alpha"),
-        tt.Linear: _transform(lambda kernel, columns: columns.times(_diagonal(kernel.scale))),
-        tt.Cholesky: _transform(lambda kernel, columns: columns.times(1.0 / _diagonal(kernel.factor))),
+        tt.Linear: _transform(lambda kernel, columns: columns.multiply(_read_diagonal(kernel.scale))),
+        tt.Cholesky: _transform(lambda kernel, columns: columns.multiply(1.0 / _read_diagonal(kernel.factor))),
         tt.Subspace: _transform(lambda kernel, columns: columns.select(kernel.axis)),
     }
 )

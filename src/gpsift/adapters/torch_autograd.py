@@ -1,4 +1,4 @@
-"""Models whose predictions torch computes and differentiates."""
+"""Make references of models whose predictions torch computes and differentiates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 
 from gpsift.adapters.predictions import Arrays, LibraryModel
 
-# Rows that are predicted at once: libraries make a square matrix of them on the way to the variances.
+# Number of rows that are predicted at once: for the variances libraries compute a square matrix of these.
 BLOCK = 512
 
 Tensors = tuple[torch.Tensor, ...]
@@ -34,16 +34,16 @@ def torch_model(
     Parameters
     ----------
     function : callable
-        From inputs (n, p) to what the predictive distribution varies with, tensors (n,) or (n, C). Row i of each
-        depends on row i of the inputs only.
+        Maps inputs (n, p) to the varying parameters of the predictive distribution, tensors (n,) or (n, C). Row i of
+        each depends on row i of the inputs only.
     mean : callable, optional
-        The first of these alone, where that is cheaper.
+        Maps inputs to the first parameter alone, where that is cheaper.
     covariance : callable, optional
         Covariance of the noise-free function at all inputs jointly, (n, n).
     device, dtype : of the inputs, the CPU and doubles by default
     within : callable
-        Makes the context in which predictions are computed and differentiated: settings of a library matter in the
-        backward pass as well.
+        Returns the context for predictions and their differentiation: the backward pass, too, depends on settings of
+        the library.
     **fields
         The other fields of a `LibraryModel`.
     """
@@ -51,18 +51,18 @@ def torch_model(
     def tensor(X: np.ndarray) -> torch.Tensor:
         return torch.as_tensor(np.ascontiguousarray(X), dtype=dtype, device=device).clone()
 
-    def in_blocks(compute: Function, X: np.ndarray) -> Arrays:
+    def compute_in_blocks(compute: Function, X: np.ndarray) -> Arrays:
         starts = range(0, len(X), BLOCK)
         blocks = [tuple(map(as_array, compute(tensor(X[start : start + BLOCK])))) for start in starts]
         return tuple(map(np.concatenate, zip(*blocks, strict=True)))
 
     def predict(X: np.ndarray) -> Arrays:
         with torch.no_grad(), within():
-            return in_blocks(partial(_values, function), X)
+            return compute_in_blocks(partial(_predict, function), X)
 
     def predict_mean(X: np.ndarray) -> np.ndarray:
         with torch.no_grad(), within():
-            return in_blocks(partial(_values, lambda x: (mean(x),)), X)[0]  # type: ignore[misc]
+            return compute_in_blocks(partial(_predict, lambda x: (mean(x),)), X)[0]  # type: ignore[misc]
 
     def predict_covariance(X: np.ndarray) -> np.ndarray:
         with torch.no_grad(), within():
@@ -70,7 +70,7 @@ def torch_model(
 
     def differentiate(X: np.ndarray) -> Arrays:
         with enable_gradients(), within():
-            return in_blocks(partial(_gradients, function), X)
+            return compute_in_blocks(partial(_differentiate, function), X)
 
     return LibraryModel(
         predict=predict,
@@ -82,17 +82,17 @@ def torch_model(
     )
 
 
-def _values(function: Function, X: torch.Tensor) -> Tensors:
-    # One more row, which is no training point: some libraries return something else for inputs that equal what
-    # they were fitted on, and differentiate it as if the fit moved along.
+def _predict(function: Function, X: torch.Tensor) -> Tensors:
+    # A further row is no training point: for inputs equal to the training inputs some libraries return training
+    # predictions, whose gradients include the change of the training inputs.
     other = X.detach()[:1] + 0.0314159 * (1.0 + X.detach()[:1].abs())
     return tuple(values[: len(X)] for values in function(torch.cat([X, other])))
 
 
-def _gradients(function: Function, X: torch.Tensor) -> Tensors:
+def _differentiate(function: Function, X: torch.Tensor) -> Tensors:
     X = X.requires_grad_(True)
     gradients = []
-    for values in _values(function, X):
+    for values in _predict(function, X):
         columns = values.reshape(len(X), -1).unbind(dim=1)
         parts = [_gradient(column, X) for column in columns]
         gradients.append(torch.stack(parts, dim=1).reshape(*values.shape, X.shape[1]))
@@ -100,7 +100,7 @@ def _gradients(function: Function, X: torch.Tensor) -> Tensors:
 
 
 def _gradient(values: torch.Tensor, X: torch.Tensor) -> torch.Tensor:
-    """Gradient of each value with respect to its own row of X."""
+    """Return the gradient of each value with respect to its own row of X."""
     if not values.requires_grad:  # a constant
         return torch.zeros_like(X)
     (gradient,) = torch.autograd.grad(values.sum(), X, retain_graph=True, allow_unused=True)
@@ -109,7 +109,7 @@ def _gradient(values: torch.Tensor, X: torch.Tensor) -> torch.Tensor:
 
 @contextmanager
 def enable_gradients() -> Iterator[None]:
-    """A context in which gradients are recorded, whatever the user has switched off."""
+    """Record gradients in this context, whatever the user's settings."""
     with torch.inference_mode(False), torch.enable_grad():
         yield
 

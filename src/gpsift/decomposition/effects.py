@@ -101,7 +101,7 @@ def effects(
     """
     context = EffectContext.read(model, X, groups, categorical, of)
     named = context.units
-    context = replace(context, units=named.ungrouped(context.points.inputs.names))
+    context = replace(context, units=named.ungroup(context.points.inputs.names))
     units = _select_units(features, named, context)
     rows = AveragedRows.draw(context, latent, seed)
     # Every unit has a grid: `ungrouped` has split the groups that are no category.

@@ -147,7 +147,7 @@ class LocalData(TrainingData):
     def prepare(self, likelihood: Likelihood, *, standardize: bool) -> tuple[Likelihood, Affine]:
         likelihood.check_target(self.y, self.size)
         check_data(self.y, likelihood, self.n, self.constant, self.names)
-        likelihood, scaling = likelihood.for_target(self.y), Affine.none(self.X)
+        likelihood, scaling = likelihood.for_target(self.y), Affine.identity(self.X)
         if standardize:
             scaling = Affine.standardising(self.X, self.y if likelihood.standardises_target else None)
         if self.noise_var is not None:

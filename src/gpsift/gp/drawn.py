@@ -20,7 +20,7 @@ from gpsift.io.serializable import Serializable
 from gpsift.io.trace import Trace
 from gpsift.likelihoods import Likelihood
 from gpsift.likelihoods.distributions.base import Pool
-from gpsift.reference.ensemble import Ensemble, without_caches
+from gpsift.reference.ensemble import Ensemble, drop_caches
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,9 +64,7 @@ class DrawnGP(TextRepr, Serializable, Ensemble):
 
     def predict(self, X_new: Any, *, exposure: Any = None, trials: Any = None) -> Prediction:
         """Return the predictive distribution at new points, averaged over the draws."""
-        predictions = [
-            without_caches(member).predict(X_new, exposure=exposure, trials=trials) for member in self.members
-        ]
+        predictions = [drop_caches(member).predict(X_new, exposure=exposure, trials=trials) for member in self.members]
         means = np.array([prediction.latent_mean for prediction in predictions])
         latent_var = np.mean([prediction.latent_var for prediction in predictions], axis=0) + means.var(axis=0)
         return Prediction(Pool([prediction.family for prediction in predictions]), means.mean(axis=0), latent_var)

@@ -301,7 +301,7 @@ class StreamingLeaveOneOut:
             total_elpd_empty=found.lpd_empty,
             total_diff_se=float(np.sqrt(found.difference.squares / (n - 1) * n)),
         )
-        return sheet, found.cloud.moments(self.mean, self.sd)
+        return sheet, found.products.moments(self.mean, self.sd)
 
     def quality_of_rows(self, rows: Rows) -> Quality:
         """Return the leave-one-out record of some rows."""
@@ -334,7 +334,7 @@ class StreamingLeaveOneOut:
             lpd=found.elpd,
             lpd_empty=found.elpd_empty,
             difference=cluster.Spread.of(found.lpd - found.lpd_empty),
-            cloud=cluster.cloud(center, self.sd / scaling.x_scale, rows.X),
+            products=cluster.sum_products(center, self.sd / scaling.x_scale, rows.X),
         )
 
 
@@ -347,7 +347,7 @@ class LeaveOneOutSums(Totals):
     lpd: float
     lpd_empty: float
     difference: cluster.Spread
-    cloud: cluster.Cloud
+    products: cluster.ProductSums
 
 
 def without_inputs(

@@ -1,8 +1,8 @@
-"""The interface through which measures see a model, ours or another library's.
+"""This package defines the interface through which measures use a fitted model, of gpsift or of another library.
 
-`base.py` is the contract: a `Reference` answers ``at(points)`` with a `Response`. `inputs.py` has the inputs of a model
-and the points, `posterior.py` the latent posterior of a Gaussian process, `response.py` its closed-form response.
-`finite_differences.py` is for models that only predict, `ensemble.py` for many models that act as one. `wrappers` put
-models behind transformed inputs and combine outputs, `lookup.py` finds the adapter of a library, `dask` has rows that
-are not in this process. Read `base.py` first.
+`base.py` defines it: ``Reference.at(points)`` returns a `Response`. `inputs.py` has the inputs of a model and the
+points, `posterior.py` the latent posterior of a Gaussian process, `response.py` its closed-form response.
+`finite_differences.py` is for models that only predict, `ensemble.py` for several draws of one model. `wrappers`
+transform inputs and combine outputs, `lookup.py` finds the adapter of a library, `dask` reads rows that are not in this
+process. Read `base.py` first.
 """

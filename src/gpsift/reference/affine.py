@@ -1,7 +1,7 @@
-"""Affine maps between the user's units and those of a model: z_k = (x_c(k) - a_k) / b_k and y = a + b f.
+"""An affine map converts the user's units to those of a model: z_k = (x_c(k) - a_k) / b_k and y = a + b f.
 
-A model that was fitted to standardised data, an adapter whose library scales its inputs, and a submodel of some of the
-columns all see the user's data through such a map. The chain rule is then a division, and closed forms stay closed.
+It is used by models of standardised data, by adapters of libraries that scale inputs, and by submodels of some columns.
+The chain rule is then a division, and derivatives keep their closed form.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Affine:
     x_scale: np.ndarray  # (k,); an infinite scale maps a column to 0, and derivatives along it are 0
     y_center: float = 0.0
     y_scale: float = 1.0
-    columns: np.ndarray | None = None  # the user's column behind each of the model's; by default all, in their order
+    columns: np.ndarray | None = None  # for each column of the model, the user's; by default all, in order
 
     @classmethod
     def scaling(cls, center: Any, scale: Any, n_inputs: int) -> Self:
@@ -44,22 +44,22 @@ class Affine:
 
     @classmethod
     def standardising(cls, X: np.ndarray, y: np.ndarray | None) -> Self:
-        """Give inputs and target mean 0 and standard deviation 1; a target of None stays as it is.
+        """Give inputs and target mean 0 and standard deviation 1; a target of None is unchanged.
 
-        A column that is constant has an infinite scale.
+        A constant column has an infinite scale.
         """
         x_scale = np.where(constant_columns(X), np.inf, X.std(axis=0))
         y_center, y_scale = (0.0, 1.0) if y is None else (float(y.mean()), float(y.std()))
         return cls(X.mean(axis=0), x_scale, y_center, y_scale)
 
     @classmethod
-    def none(cls, X: np.ndarray) -> Self:
-        """Leave inputs and target as they are; a column that is constant has an infinite scale."""
+    def identity(cls, X: np.ndarray) -> Self:
+        """Leave inputs and target unchanged; a constant column has an infinite scale."""
         return cls(np.zeros(X.shape[1]), np.where(constant_columns(X), np.inf, 1.0))
 
     @property
     def selected(self) -> np.ndarray:
-        """The user's column behind each of the model's, (k,)."""
+        """The user's column for each column of the model, (k,)."""
         return np.arange(self.x_center.size) if self.columns is None else self.columns
 
     def inputs(self, X: np.ndarray) -> np.ndarray:
@@ -79,18 +79,18 @@ class Affine:
         return X
 
     def then(self, after: Affine) -> Affine:
-        """Return this map of inputs followed by another, with the target of the other."""
+        """Return the composition of this map of inputs with `after`; the map of the target is that of `after`."""
         chosen = after.selected
         center = self.x_center[chosen] + self.x_scale[chosen] * after.x_center
         scale = self.x_scale[chosen] * after.x_scale
         return Affine(center, scale, after.y_center, after.y_scale, self.selected[chosen])
 
     def on_columns(self, columns: Sequence[int]) -> Affine:
-        """Return the map for a model that has some of its columns alone, and whose user has no others."""
+        """Return the map for a model of some columns only, where the user's table has no others."""
         chosen = list(columns)
         return Affine(self.x_center[chosen], self.x_scale[chosen], self.y_center, self.y_scale)
 
     def position(self, j: int) -> int | None:
-        """The model's column that the user's column j becomes, None if there is none."""
+        """Return the model's column that is made from the user's column j; None if there is none."""
         found = np.flatnonzero(self.selected == j)
         return int(found[0]) if found.size else None

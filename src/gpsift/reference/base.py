@@ -1,16 +1,16 @@
-"""The interface between models and measures: a `Reference` is a fitted model, a `Response` its predictions at points.
+"""This module defines the interface of a model: `Reference` is a fitted model, `Response` its predictions at points.
 
-Measures, curves and tests see every model, ours or another library's, as a `Reference`. It knows its `Inputs` (names of
-the columns, training rows) and, at a set of `Points`, gives a `Response`: the predictive distribution there, its
+Measures, curves and tests use every model, of gpsift or of another library, as a `Reference`. It has `Inputs` (names
+of the columns, training rows). ``at(points)`` returns a `Response`: the predictive distribution at the points, its
 derivatives along each feature, and its changes when a feature moves. All arrays are NumPy arrays in the user's units.
 
-A model has to implement `Reference.at` and nothing else. Everything beyond that is optional in one way: a method with a
-default. The default of a property says that the model has none of it (no length-scales, one function, all columns in
-use); the default of a method that computes raises `MissingCapability`, whose message names the remedy.
+A model must implement `Reference.at` only. Every other member has a default. The default of a property means that the
+model has no such thing (no length-scales, a single function, no unused columns); the default of a method raises
+`MissingCapability`, whose message names the remedy.
 
-Our own Gaussian process answers in closed form (`gpsift.reference.response`). A model that can only predict is a
-`gpsift.reference.finite_differences.NumericReference`. Many models that act as one, such as those of drawn
-hyperparameters, are a `gpsift.reference.ensemble.Ensemble`.
+A Gaussian process of gpsift has a closed-form response (`gpsift.reference.response`). A model that only predicts is a
+`gpsift.reference.finite_differences.NumericReference`. Several draws of one model are a
+`gpsift.reference.ensemble.Ensemble`.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from gpsift.reference.posterior import Posterior
 
 T = TypeVar("T")
 
-# Features that are not used but came close: this many have a line of their own.
+# Rankings list this many of the features that are not used, those with the steepest slopes.
 N_CLOSE = 5
 
 
 class MissingCapability(TypeError):
-    """A measure needs something that this model does not offer."""
+    """Error: a measure needs a method that this model does not implement."""
 
 
 class Reference(ABC):
     """A fitted model that can be ranked.
 
-    A subclass has `inputs` and implements `at`. It may override the rest.
+    A subclass sets `inputs` and implements `at`. It may override the other members.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Reference(ABC):
         """Return the response at the points."""
 
     def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
-        """Posterior mean (n,) and covariance (n, n) of the noise-free function at the points."""
+        """Return the posterior mean (n,) and covariance (n, n) of the noise-free function at the points."""
         raise MissingCapability(
             f"{type(self).__name__} does not offer the joint posterior of its function at several points (`joint`), "
             "which RATE needs. Use KL() or VAR()."
@@ -76,7 +76,7 @@ class Reference(ABC):
 
     @property
     def functions(self) -> Mapping[str, Reference]:
-        """The model of each of several functions (one a class, one an output) by its name; empty for one function."""
+        """The model of each function by its name, where there is one for each class or output; otherwise empty."""
         return {}
 
     @property
@@ -86,29 +86,29 @@ class Reference(ABC):
 
     @property
     def slopes(self) -> np.ndarray:
-        """For each column that is not used, the slope of the log evidence as it enters, in standard deviations, (p,).
+        """The slope of the log evidence as each unused column enters the kernel, in standard deviations, (p,).
 
-        Minus infinity for columns in use, and where the slope is not known.
+        It is minus infinity for used columns, and where it is not known.
         """
         return np.full(self.inputs.n_features, -np.inf)
 
     def on_columns(self, columns: Sequence[int]) -> Reference | None:
-        """Return the model as one of these columns alone, of which it uses no others; None if it has no such form.
+        """Return an equal model of these columns only, which must include all used ones; None if there is no such form.
 
-        Its points are `Points.on_columns` of the whole model's.
+        Convert its points by `Points.on_columns`.
         """
         return None
 
     @property
     def open_columns(self) -> tuple[int, ...]:
-        """The columns that models in `map_draws` may depend on: those in use, and those that could have been."""
+        """The columns that models in `map_draws` may depend on: the used ones, and others that draws may use."""
         return self.used
 
     def map_draws(self, function: Callable[[Reference], T], request: DrawRequest[T]) -> DrawResult[T]:
         """Call `function` with models whose hyperparameters are drawn from an approximation of their posterior.
 
-        The models are of the `open_columns` alone. Sparse models may make fewer than are requested, and have no
-        unscored draws.
+        Their columns are the `open_columns`. Sparse models may draw fewer than are requested, and have no unscored
+        draws.
         """
         raise MissingCapability(
             f"{type(self).__name__} does not say how far the data leave its hyperparameters open, which intervals "
@@ -117,17 +117,17 @@ class Reference(ABC):
 
     @property
     def explains(self) -> bool | None:
-        """Whether the model predicts better than no inputs at all; None where that is not known."""
+        """Whether the model predicts better than a model without inputs; None where that is not known."""
         return None
 
     @property
     def how(self) -> str:
-        """How derivatives are made, in a few words."""
+        """The method of computing derivatives, in a few words."""
         return "closed form"
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Warnings for a reader of the model's rankings."""
+        """Warnings to show with rankings of the model."""
         return ()
 
     @property
@@ -136,7 +136,7 @@ class Reference(ABC):
         return "the target"
 
     def blocks(self, n: int) -> list[slice]:
-        """Divide n points into the parts that are best computed one after another; by default there is one."""
+        """Divide n points into parts that are computed one after another; by default there is one."""
         return [slice(0, n)]
 
     def __repr__(self) -> str:
@@ -144,43 +144,43 @@ class Reference(ABC):
 
 
 class Response(ABC):
-    """A model's predictive distribution at n points, and how it reacts to the p features."""
+    """A model's predictive distribution at n points, and its derivatives along p features."""
 
     @abstractmethod
     def distribution(self, *, latent: bool) -> Distribution:
-        """The predictive distribution at the points; of the noise-free function with ``latent=True``."""
+        """Return the predictive distribution at the points; of the noise-free function with ``latent=True``."""
 
     @abstractmethod
     def gradients(self) -> tuple[np.ndarray, ...]:
-        """Derivatives of the distribution's parameters along each feature, (n, p) each."""
+        """Return the derivatives of the distribution's parameters along each feature, (n, p) each."""
 
     @abstractmethod
     def step(self, j: int, delta: float) -> tuple[np.ndarray, ...]:
-        """Changes of the distribution's parameters when feature j moves by delta, (n,) each."""
+        """Return the changes of the distribution's parameters when feature j moves by delta, (n,) each."""
 
     @abstractmethod
     def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
-        """Latent mean, up to a constant, with feature j of row i set to base_i + offset_q, (n, q)."""
+        """Return the latent mean, up to a constant, with feature j of row i set to base_i + offset_q, (n, q)."""
 
     @property
     def latent_mean(self) -> np.ndarray:
-        """The latent mean at the points, of which `section` is a section: (n,), or (n, C) for several functions."""
+        """The latent mean at the points, (n,), or (n, C) for several functions."""
         return self.distribution(latent=True).mean
 
     def hessians(self) -> tuple[np.ndarray, ...]:
-        """Second derivatives of the distribution's parameters, (n, p, p) each."""
+        """Return the second derivatives of the distribution's parameters, (n, p, p) each."""
         self._lacks("second derivatives.")
 
     def mean_hessian(self) -> np.ndarray:
-        """Second derivatives of the mean, the first of `hessians`, (n, p, p)."""
+        """Return the second derivatives of the mean, the first of `hessians`, (n, p, p)."""
         return self.hessians()[0]
 
     def mean_slope(self) -> np.ndarray:
-        """How fast the mean of an observation grows with the latent mean, (n,), or with each of several, (n, C)."""
+        """Return the derivative of an observation's mean by the latent mean, (n,), or by each latent mean, (n, C)."""
         self._lacks("the slope of its mean along a latent one.")
 
     def placed_posterior(self) -> PlacedPosterior:
-        """The latent posterior as support points, weights and a matrix."""
+        """Return the latent posterior as support points, weights and a matrix, with the map to the user's units."""
         self._lacks(
             "its latent posterior as a triple of support points, weights and a matrix, from which closed forms of "
             "shares, pairs, Shapley values and bands are made. A sparse model has one with inducing points, "
@@ -189,7 +189,7 @@ class Response(ABC):
 
     @property
     def on_device(self) -> Self:
-        """This response with arrays that stay on the device of the model, for further computations there."""
+        """This response with arrays on the device of the model, for further computations."""
         return self
 
     def _lacks(self, what: str) -> NoReturn:
@@ -197,7 +197,7 @@ class Response(ABC):
 
 
 class WrappedResponse(Response):
-    """A response around another, which answers for it in all that a subclass does not change."""
+    """A response that delegates to another; subclasses override some methods."""
 
     def __init__(self, inner: Response):
         self._inner = inner
@@ -233,18 +233,18 @@ class WrappedResponse(Response):
 
 @dataclass(frozen=True)
 class DrawRequest(Generic[T]):
-    """How many draws of the hyperparameters `Reference.map_draws` should make.
+    """The number of hyperparameter draws that `Reference.map_draws` is asked for.
 
     Parameters
     ----------
     n : int
-        Draws of which models are made.
+        Number of draws for which models are made.
     seed : int
     n_unscored : int
-        More draws, of which no models are made.
+        Number of further draws, without models.
     is_enough : callable
-        Stopping rule: whether the coordinates (s, k) and values of the first s draws are enough. The draws of which
-        no model was made yet are then among the unscored ones.
+        Stopping rule: whether the coordinates (s, k) and values of the first s draws are enough. The remaining draws
+        then count as unscored.
     """
 
     n: int
@@ -254,17 +254,17 @@ class DrawRequest(Generic[T]):
 
 
 class DrawResult(NamedTuple, Generic[T]):
-    """Values of models with drawn hyperparameters, and how far to trust the draws.
+    """Values for models with drawn hyperparameters, and a diagnostic of the draws.
 
     Attributes
     ----------
     values : list
         One for each model.
     k_hat : float
-        Pareto diagnostic of the draws, which are to be trusted up to 0.7.
+        Pareto diagnostic of the draws, which are reliable up to 0.7.
     coordinates, unscored : arrays (s, k) and (m, k)
-        The hyperparameters of the models, and of more draws of which no model was made, in coordinates in which their
-        posterior is nearly normal.
+        The hyperparameters of the models, and of draws without a model, in coordinates in which their posterior is
+        nearly normal.
     stopped : bool
         Whether the stopping rule of the request was met.
     """
@@ -277,30 +277,30 @@ class DrawResult(NamedTuple, Generic[T]):
 
 
 class Coupled(ABC):
-    """A posterior of latent functions that share a prior and are independent until they are observed together."""
+    """A joint posterior of latent functions that are independent a priori."""
 
     @abstractmethod
     def explained_between(self, Q: np.ndarray) -> np.ndarray:
-        """The prior covariance of sums over the functions that observations explain: sum_cd Q_c M_cd Q_d^T, (g, g).
+        """Return the prior covariance of g sums of functions that observations explain, sum_cd Q_c M_cd Q_d^T, (g, g).
 
-        Q is (C, g, m): the prior covariance of each function's part in g sums with the m support points.
+        Q (C, g, m) is the prior covariance of each function's term in the g sums with the m support points.
         """
 
 
 @dataclass(frozen=True, eq=False)
 class PlacedPosterior:
-    """A latent posterior, and the affine map to its units from the user's."""
+    """A latent posterior, with the affine map from the user's units to those of the posterior."""
 
     posterior: Posterior
     affine: Affine
-    coupled: Coupled | None = None  # all functions on which an observation depends, where this is one of several
+    coupled: Coupled | None = None  # the joint posterior, where observations depend on several functions
 
     def inputs(self, X: np.ndarray) -> np.ndarray:
-        """Transform rows in the user's units to the posterior's."""
+        """Convert rows from the user's units to the posterior's."""
         return self.affine.inputs(X)
 
     def inputs_of(self, unit: Sequence[int], values: np.ndarray) -> tuple[tuple[int, ...], np.ndarray]:
-        """The posterior's columns that are among some of the user's, and what it sees of values of these, (q, k)."""
+        """Return the posterior's columns made from the user's columns `unit`, and `values` in its units, (q, k)."""
         columns = self.affine.selected.tolist()
         own = [k for k, column in enumerate(columns) if column in unit]
         places = [list(unit).index(columns[k]) for k in own]

@@ -1,7 +1,7 @@
-"""Ensembles: many models that act as one, such as one for each draw of the hyperparameters.
+"""An ensemble holds several models of the same data, such as one for each draw of the hyperparameters.
 
-An `Ensemble` has no response of its own and so is no `gpsift.reference.base.Reference`. Scores and curves are computed
-for each of `members_of(model)` and then summarised.
+An `Ensemble` is no `gpsift.reference.base.Reference`, because it has no response. Scores and curves are computed for
+each of `members_of(model)` and then summarised.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Ensemble:
 
     @property
     def draws(self) -> Sequence[Reference]:
-        """Copies of the members, made one at a time; the matrices of a copy go with it.
+        """Copies of the members, each made when accessed, so that cached matrices are freed with the copy.
 
         A hundred members with all their matrices would not fit into memory.
         """
@@ -64,17 +64,17 @@ class Ensemble:
 
     @property
     def explains(self) -> bool | None:
-        """Whether the ensemble predicts better than no inputs at all; None where that is not known."""
+        """Whether the ensemble predicts better than a model without inputs; None where that is not known."""
         return None
 
     @property
     def how(self) -> str:
-        """How derivatives are made, in a few words."""
+        """The method of computing derivatives, in a few words."""
         return f"{self.members[0].how}, for each of {len(self.members)} draws"
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Warnings for a reader of the ensemble's rankings."""
+        """Warnings to show with rankings of the ensemble."""
         return self.members[0].notices
 
     @property
@@ -83,7 +83,7 @@ class Ensemble:
         return self.members[0].mean_of
 
     def map(self, function: Callable[[Reference], Reference]) -> Ensemble:
-        """Return the ensemble of `function` of each member, such as a wrapper around it."""
+        """Apply `function`, such as a wrapper, to each member, and return the ensemble of the results."""
         return MappedEnsemble(tuple(map(function, self.members)), self)
 
     def __repr__(self) -> str:
@@ -92,7 +92,7 @@ class Ensemble:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MappedEnsemble(Ensemble):
-    """An ensemble whose members are made of those of another, which says whether they explain the data."""
+    """An ensemble made from the members of another, `origin`, from which `explains` is taken."""
 
     origin: Ensemble
 
@@ -107,12 +107,12 @@ def members_of(model: Reference | Ensemble) -> Sequence[Reference]:
 
 
 def map_members(model: Reference | Ensemble, function: Callable[[Reference], Reference]) -> Reference | Ensemble:
-    """Return `function` of the model, or the ensemble of `function` of each member."""
+    """Apply `function` to a model, or to each member of an ensemble."""
     return model.map(function) if isinstance(model, Ensemble) else function(model)
 
 
 class Copies(Sequence[M]):
-    """Copies of models without their caches; each is made when it is asked for, and not kept."""
+    """A sequence of copies of models without their caches, each made when accessed and not kept."""
 
     def __init__(self, models: Sequence[M]):
         self._models = models
@@ -122,14 +122,14 @@ class Copies(Sequence[M]):
 
     def __getitem__(self, item: Any) -> Any:
         chosen = self._models[item]
-        return [without_caches(model) for model in chosen] if isinstance(item, slice) else without_caches(chosen)
+        return [drop_caches(model) for model in chosen] if isinstance(item, slice) else drop_caches(chosen)
 
 
-def without_caches(model: M) -> M:
-    """Return a copy of a model without the matrices that it, its posterior or a model inside it has kept."""
+def drop_caches(model: M) -> M:
+    """Copy a model without the matrices that it, its posterior or a model inside it has cached."""
     if isinstance(model, Mapping):
-        return {name: without_caches(part) for name, part in model.items()}  # type: ignore[return-value]
+        return {name: drop_caches(part) for name, part in model.items()}  # type: ignore[return-value]
     if not is_dataclass(model) or isinstance(model, type | Inputs):
         return model
     parts = {field.name: getattr(model, field.name) for field in fields(model)}
-    return replace(model, **{name: without_caches(part) for name, part in parts.items()})
+    return replace(model, **{name: drop_caches(part) for name, part in parts.items()})

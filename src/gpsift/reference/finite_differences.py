@@ -1,18 +1,18 @@
-r"""Models without derivatives in closed form: those that can only predict, and those that offer gradients.
+r"""This module has models without closed-form derivatives: some only predict, others have gradients too.
 
 A model that can only predict (`Numeric`) has derivatives by the central difference of fourth order,
 
 .. math:: f'(x) = \frac{8 [f(x + h) - f(x - h)] - [f(x + 2h) - f(x - 2h)]}{12 h} + O(h^4),
 
-with h a small share of the feature's standard deviation. It costs four predictions a feature. Predictions of Gaussian
-processes carry the rounding errors of a linear solve, which a difference divides by h; the fourth order allows a step
-that is a hundred times longer than the best one of second order, and so a hundred times less of them.
+with h a small share of the feature's standard deviation. It needs four predictions a feature. Predictions of Gaussian
+processes have the rounding errors of a linear solve, which a difference divides by h; the best step of fourth order is
+a hundred times longer than that of second order, so these errors are a hundred times smaller.
 
-A model whose gradients another library computes (`Graded`) changes in a short step by the integral of the gradient,
+In a short step a model with gradients of another library (`Differentiable`) changes by the integral of the gradient,
 
 .. math:: f(x + \delta e_j) - f(x) = \delta \int_0^1 \partial_j f(x + t \delta e_j) \, dt ,
 
-by Gauss-Legendre quadrature, which keeps the digits that the difference of two nearly equal predictions loses.
+by Gauss-Legendre quadrature, without the cancellation in the difference of two nearly equal predictions.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ STEP = 1e-3
 
 
 class NumericResponse(Response):
-    """A response from predictions alone; they are made when first asked for."""
+    """A response computed from predictions alone."""
 
     def __init__(self, model: Numeric, X: np.ndarray, scale: np.ndarray):
         self._model, self._X, self._scale = model, X, scale
 
     @cached_property
     def parameters(self) -> tuple[np.ndarray, ...]:
-        """The parameters that the predictive distribution varies with, at the points."""
+        """The varying parameters of the predictive distribution at the points."""
         return self._model.parameters(self._X)
 
     def distribution(self, *, latent: bool) -> Distribution:
@@ -58,13 +58,13 @@ class NumericResponse(Response):
         gradients = [np.zeros((*parameter.shape, self._scale.size)) for parameter in self.parameters]
         for j in map(int, np.flatnonzero(self._scale)):
             h = STEP * self._scale[j]
-            moved = (self._model.parameters(self._moved(j, step)) for step in (h, -h, 2 * h, -2 * h))
+            moved = (self._model.parameters(self._move(j, step)) for step in (h, -h, 2 * h, -2 * h))
             for gradient, *ends in zip(gradients, *moved, strict=True):
-                gradient[..., j] = fourth_order(ends, h)
+                gradient[..., j] = central_difference(ends, h)
         return tuple(gradients)
 
     def step(self, j: int, delta: float) -> tuple[np.ndarray, ...]:
-        moved = self._model.parameters(self._moved(j, delta))
+        moved = self._model.parameters(self._move(j, delta))
         return tuple(there - here for there, here in zip(moved, self.parameters, strict=True))
 
     def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
@@ -77,7 +77,7 @@ class NumericResponse(Response):
             parts.append(values.reshape(base.size, some.size, *values.shape[1:]))
         return np.concatenate(parts, axis=1)
 
-    def _moved(self, j: int, delta: float) -> np.ndarray:
+    def _move(self, j: int, delta: float) -> np.ndarray:
         X = self._X.copy()
         X[:, j] += delta
         return X
@@ -87,22 +87,22 @@ class Numeric(Reference):
     """A model that predicts the parameters of a distribution and offers no derivatives."""
 
     RESPONSE: ClassVar[type[NumericResponse]] = NumericResponse
-    # Up to this many points, the nodes of a section are predicted in one call. By default each node is a call: JAX
-    # compiles for each number of points, and others make large matrices of them.
+    # The nodes of a section are predicted in calls of at most this many points. By default each node is a call: JAX
+    # compiles for each number of points, and other libraries make large matrices.
     batch_size: ClassVar[int] = 1
 
     predictive: Predictive  # of latent mean and variance, where these are the parameters
 
     @abstractmethod
     def parameters(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
-        """The parameters that the predictive distribution varies with, (n, ...) each; VAR is of the first one."""
+        """Return the varying parameters of the predictive distribution, (n, ...) each; VAR scores the first one."""
 
     def mean_only(self, X: np.ndarray) -> np.ndarray:
-        """The first parameter alone, where that is cheaper: the latent mean."""
+        """Return the first parameter, the latent mean, where that is cheaper."""
         return self.parameters(X)[0]
 
     def family(self, X: np.ndarray, parameters: tuple[np.ndarray, ...], *, latent: bool) -> Distribution:
-        """The predictive distribution at the rows of X, where `parameters` were found."""
+        """Return the predictive distribution at the rows of X, with these `parameters`."""
         mean, var = parameters
         return families.Gaussian(mean, var) if latent else self.predictive(mean, var)
 
@@ -115,7 +115,7 @@ class Numeric(Reference):
 
 
 class NumericReference(Numeric):
-    """A model that predicts normal observations, to be subclassed in a few lines.
+    """A model that predicts normal observations; a subclass sets `inputs` and implements `moments`.
 
     Examples
     --------
@@ -133,7 +133,7 @@ class NumericReference(Numeric):
 
     @abstractmethod
     def moments(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Mean, latent variance and noise variance at the rows of X, (n,) each."""
+        """Return the mean, latent variance and noise variance at the rows of X, (n,) each."""
 
     def parameters(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
         return self.moments(X)[:2]
@@ -143,49 +143,49 @@ class NumericReference(Numeric):
         return families.Gaussian(mean, var if latent else var + self.moments(X)[2])
 
 
-def fourth_order(values: Sequence[np.ndarray], h: float) -> np.ndarray:
-    """The derivative of a function from its values at h, -h, 2h and -2h."""
+def central_difference(values: Sequence[np.ndarray], h: float) -> np.ndarray:
+    """Return the derivative of a function from its values at h, -h, 2h and -2h."""
     up, down, far_up, far_down = values
     return (8.0 * (up - down) - (far_up - far_down)) / (12.0 * h)
 
 
-def latent_var_of(total: np.ndarray, white_var: float = 0.0) -> np.ndarray:
-    """Subtract the white noise from variances that a library predicts; the rest is never below their rounding error.
+def remove_noise(total: np.ndarray, white_var: float = 0.0) -> np.ndarray:
+    """Subtract the white noise from variances that a library predicts; the result is at least their rounding error.
 
-    Without noise nothing is unknown at a training point, and rounding may take the variance below zero.
+    At a training point of a model without noise the variance is 0, and rounding may make it negative.
     """
     return np.maximum(total - white_var, np.finfo(float).eps * np.max(np.abs(total)))
 
 
-# Steps up to this many standard deviations are integrals of gradients. With three nodes and a length-scale of l
-# standard deviations the error of Gauss's rule is about (SHORT / l)^6 / 2e6 of the step: 3e-11 at l = 0.1.
-SHORT = 0.02
+# Changes by steps of at most this many standard deviations are integrals of gradients. With three nodes and a
+# length-scale of l standard deviations the relative error is about (SHORT_STEP / l)^6 / 2e6, 3e-11 at l = 0.1.
+SHORT_STEP = 0.02
 NODES, WEIGHTS = gauss_legendre(3)
 
 
-class GradedResponse(NumericResponse):
-    """A response with gradients in place of differences."""
+class GradientResponse(NumericResponse):
+    """A response that uses gradients instead of differences."""
 
-    _model: Graded
+    _model: Differentiable
 
     def gradients(self) -> tuple[np.ndarray, ...]:
         return self._model.gradients(self._X)
 
     def step(self, j: int, delta: float) -> tuple[np.ndarray, ...]:
-        if abs(delta) > SHORT * self._scale[j]:
+        if abs(delta) > SHORT_STEP * self._scale[j]:
             return super().step(j, delta)
-        slopes = [self._model.gradients(self._moved(j, 0.5 * (1.0 + node) * delta)) for node in NODES]
+        slopes = [self._model.gradients(self._move(j, 0.5 * (1.0 + node) * delta)) for node in NODES]
         return tuple(
             0.5 * delta * np.tensordot(WEIGHTS, [slope[..., j] for slope in along], axes=1)
             for along in zip(*slopes, strict=True)
         )
 
 
-class Graded(Numeric):
+class Differentiable(Numeric):
     """A model that predicts the parameters of a distribution and their gradients."""
 
-    RESPONSE: ClassVar[type[NumericResponse]] = GradedResponse
+    RESPONSE: ClassVar[type[NumericResponse]] = GradientResponse
 
     @abstractmethod
     def gradients(self, X: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Derivatives of the `parameters` along each feature, (n, ..., p) each."""
+        """Return the derivatives of the `parameters` along each feature, (n, ..., p) each."""

@@ -1,4 +1,4 @@
-"""The inputs of a model (column names, training rows, their moments) and the points at which it predicts."""
+"""This module has the inputs of a model (column names, training rows, moments) and the points at which it predicts."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Inputs:
     names : tuple of str
         Names of the columns, in order.
     names_given : bool
-        Whether the names came from the user's data rather than being made up.
+        Whether the names are those of the user's data, not defaults.
     X : array (n, p) or None
         The training inputs in the user's units; None where they are not known, or not in this process.
     categorical : tuple of int
-        Columns that the model itself takes as categories: it has no slope along them.
+        Columns that the model treats as categories: it has no slope along them.
     summary : InputMoments or None
         Moments of training inputs that are not in this process.
     source : row source or None
@@ -35,10 +35,10 @@ class Inputs:
     sample : array (m, p) or None
         Some training inputs of `source`, drawn at random.
     recipe : CleaningRecipe or None
-        What was done with the table that the inputs come from, where a file keeps it for new rows.
+        How the table of the inputs was cleaned, where a file keeps it for new rows.
     is_own : bool
-        Whether X are the very rows that the model was trained on, in their order. False for rows that were given
-        afterwards, which serve for units only.
+        Whether X holds exactly the rows that the model was trained on, in their order. False for rows that were passed
+        afterwards, which only determine units.
     """
 
     names: tuple[str, ...]
@@ -70,7 +70,7 @@ class Inputs:
 
     @cached_property
     def sd(self) -> np.ndarray:
-        """Standard deviation of each column in the training data; 0 for one that never varies."""
+        """Standard deviation of each column in the training data; 0 for a constant one."""
         return self.moments.sd if self.X is None else column_sd(self.X)
 
     @property
@@ -92,7 +92,7 @@ class Inputs:
         return self.sample if self.X is None else self.X
 
     def correlation_of(self, columns: Sequence[int]) -> np.ndarray:
-        """Correlations of some of the columns in the training data, without the matrix of all columns."""
+        """Return the correlations of some columns in the training data, without the matrix of all columns."""
         chosen = list(columns)
         if self.X is None:
             return self.moments.correlation[np.ix_(chosen, chosen)]
@@ -113,7 +113,7 @@ class Inputs:
     def points(self, X: np.ndarray, rows: np.ndarray | None = None, size: np.ndarray | None = None) -> Points:
         """Return the rows of a table as points, or those with the given numbers.
 
-        Only here it is decided whether they are training points.
+        Only this method decides whether they are training points.
         """
         units = self if self.are_known else replace(self, X=X, is_own=False)
         return Points(X, units, self.is_own and same_rows(X, self.X), rows, size)
@@ -126,7 +126,7 @@ class Inputs:
         return self.points(self.X)
 
     def check(self, names: Sequence[str] | None, n_columns: int) -> None:
-        """Refuse a table whose columns are not the ones that the model knows."""
+        """Refuse a table whose columns are not those of the model."""
         known = self.names
         names = names if self.names_given else None
         missing = [name for name in known if names is not None and name not in names]
@@ -192,8 +192,8 @@ class Points:
         return replace(self, table=X, is_training=False, rows=None, size=None)
 
     def transformed(self, transform: Callable[[np.ndarray], np.ndarray], inputs: Inputs) -> Points:
-        """Return the points as a model with these inputs sees them, behind a transformation of the user's columns."""
-        # Transformed again, the last digits of training points may differ from what the model was trained on.
+        """Return the points after a transformation of the user's columns, for a model with these inputs."""
+        # A repeated transformation of training points may differ from the model's training inputs by rounding.
         is_known = self.is_training and inputs.X is not None
         return inputs.points(inputs.X if is_known else transform(self.table), self.rows, self.size)  # type: ignore[arg-type]
 
@@ -203,23 +203,23 @@ class Points:
 
 
 def same_rows(X: np.ndarray | None, other: np.ndarray | None) -> bool:
-    """Whether two tables are one, or hold the same numbers."""
+    """Whether two tables are the same object, or hold the same numbers."""
     return X is not None and other is not None and (X is other or np.array_equal(X, other))
 
 
 @dataclass(frozen=True, eq=False)
 class InputMoments:
-    """Moments of n rows of p features, with z the rows in standard units; a constant feature is 0 there.
+    """Moments of n rows of p features; z are the rows in standard units, 0 for a constant feature.
 
-    The units of scores and the conditionals of VAR come from them. All are sums over rows, so that the rows themselves
-    need not be in this process.
+    They determine the units of scores and the conditionals of VAR. All are sums over rows, which need not be in this
+    process.
     """
 
     n: int
     center: np.ndarray  # mean of each feature, (p,)
-    sd: np.ndarray  # standard deviation of each feature, 0 for one that never varies
+    sd: np.ndarray  # standard deviation of each feature, 0 for a constant one
     correlation: np.ndarray  # the mean of z_j z_k, (p, p)
-    quartic: float  # the mean of |z|^4, from which the noise of the correlations can be estimated
+    quartic: float  # the mean of |z|^4, for estimating the noise of the correlations
 
     @classmethod
     def of(cls, X: np.ndarray) -> Self:
@@ -230,5 +230,5 @@ class InputMoments:
 
 
 def standard_units(X: np.ndarray, center: np.ndarray, sd: np.ndarray) -> np.ndarray:
-    """(X - center) / sd, and 0 where a feature never varies."""
+    """Return (X - center) / sd, and 0 for a constant feature."""
     return np.where(sd > 0, (X - center) / np.where(sd > 0, sd, 1.0), 0.0)

@@ -1,4 +1,4 @@
-"""Find the adapter of a fitted model: any model of a known library in, a reference out."""
+"""Find the adapter of a fitted model, and read the model as a reference."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from gpsift.reference.ensemble import Ensemble
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-# First part of a class's module -> the file that reads models of that library, imported when one is seen. Where a class
-# inherits from several, the first one here knows more: BoTorch's models are GPyTorch's with transforms.
+# First part of a class's module -> the module that reads such models, imported when needed. For a class that inherits
+# from several libraries the first of this table reads more: BoTorch's models are GPyTorch's with transforms.
 LIBRARIES = {
     "ax": "gpsift.adapters.ax",
     "botorch": "gpsift.adapters.botorch",
@@ -34,25 +34,25 @@ ENTRY_POINTS = "gpsift.adapters"
 
 
 def as_reference(model: Any, **options: Any) -> Reference | Ensemble:
-    """Read a fitted model of any library that is known here, or a function that predicts, as one that can be ranked.
+    """Read a fitted model of a supported library, or a function that predicts, as a model that can be ranked.
 
-    `rank` does this by itself; it is for options, and for looking at what came out.
+    `rank` calls it; call it for options, or to look at the reference.
 
     Parameters
     ----------
     model : fitted model or callable
-        A `Reference` or an `Ensemble` comes back as it is, and gpsift's own estimators give their ``gp_``. Models of
+        A `Reference` or an `Ensemble` is returned unchanged, and for gpsift's estimators their ``gp_``. Models of
         scikit-learn (regressors, classifiers, pipelines) are read by `gpsift.adapters.sklearn.reference_of`, functions
         by `gpsift.adapters.functions.reference_of`.
     **options
-        What the reader of that library takes, such as ``noise="alpha"`` for scikit-learn or ``family="gaussian"`` for a
-        function; see there.
+        Options of the reader of that library, such as ``noise="alpha"`` for scikit-learn or ``family="gaussian"`` for a
+        function.
 
     Returns
     -------
     Reference or Ensemble
-        An ensemble where the model holds draws of its hyperparameters. Its ``how`` says in a few words how derivatives
-        are made: in closed form, or by finite differences.
+        An ensemble where the model holds draws of its hyperparameters. Its ``how`` names the method of computing
+        derivatives: closed form, or finite differences.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def as_reference(model: Any, **options: Any) -> Reference | Ensemble:
         return own
     if isinstance(model, type):
         raise TypeError(f"`model` must be a fitted model, got the class {model.__name__}: make one and fit it first.")
-    reference_of = _reader(model)
+    reference_of = _find_reader(model)
     known = inspect.signature(reference_of).parameters
     unknown = [name for name in options if name not in known]
     if unknown and not any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
@@ -93,8 +93,8 @@ def as_reference(model: Any, **options: Any) -> Reference | Ensemble:
     return reference
 
 
-def _reader(model: Any) -> Callable[..., Reference | Ensemble]:
-    """Find the function that reads models of this kind, by the library of their class or of one that it inherits."""
+def _find_reader(model: Any) -> Callable[..., Reference | Ensemble]:
+    """Find the function that reads a model, by the library of its class or of a class that it inherits."""
     own = type(model).__module__
     if own.startswith("gpsift.") and not own.startswith("gpsift.adapters."):
         raise TypeError(
@@ -103,7 +103,7 @@ def _reader(model: Any) -> Callable[..., Reference | Ensemble]:
         )
     libraries = [cls.__module__.split(".")[0] for cls in type(model).__mro__]
     others = [name for name in libraries if name not in (*LIBRARIES, "builtins")]
-    declared = _declared_reader(model, others) if others else None  # entry points of all packages take 30 ms to read
+    declared = _find_declared_reader(model, others) if others else None  # reading all entry points takes 30 ms
     if declared is not None:
         return declared
     for library, reader in LIBRARIES.items():
@@ -118,8 +118,8 @@ def _reader(model: Any) -> Callable[..., Reference | Ensemble]:
     )
 
 
-def _declared_reader(model: Any, libraries: Sequence[str]) -> Callable[..., Reference | Ensemble] | None:
-    """Find the function that an installed package declares for models of the first of these libraries that has one."""
+def _find_declared_reader(model: Any, libraries: Sequence[str]) -> Callable[..., Reference | Ensemble] | None:
+    """Find the reader that an installed package declares for the first of these libraries that has one."""
     from importlib.metadata import entry_points
 
     found = [entry for entry in entry_points(group=ENTRY_POINTS) if entry.name in libraries]
@@ -140,7 +140,7 @@ def _package(entry: EntryPoint) -> str:
 
 
 def _load(entry: EntryPoint) -> Callable[..., Reference | Ensemble]:
-    """Load the function that an entry point names, and check what it returns when it is called."""
+    """Load the reader that an entry point names, and check its results."""
     package = _package(entry)
     where = f"The entry point {entry.name} = {entry.value} of {package} in the group {ENTRY_POINTS}"
     remedy = f"Update or uninstall {package}."
@@ -155,11 +155,11 @@ def _load(entry: EntryPoint) -> Callable[..., Reference | Ensemble]:
         raise TypeError(f"{where} must name a function of a model, but names a {type(reader).__name__}. {remedy}")
 
     @wraps(reader)
-    def checked(model: Any, **options: Any) -> Reference | Ensemble:
+    def read_and_check(model: Any, **options: Any) -> Reference | Ensemble:
         reference = reader(model, **options)
         if not isinstance(reference, Reference | Ensemble):
             kind = type(reference).__name__
             raise TypeError(f"{where} must return a `gpsift.Reference`, but returned {kind}. {remedy}")
         return reference
 
-    return checked
+    return read_and_check

@@ -1,13 +1,13 @@
-r"""The latent posterior of a Gaussian process, one form for every inference.
+r"""This module computes the latent posterior of a Gaussian process, in one form for every method of inference.
 
 A posterior is a triple: support points Z, weights w and a matrix M with
 
 .. math::
     \mathrm{mean}(x) = k(x, Z) \, w, \qquad \mathrm{var}(x) = k(x, x) - k(x, Z) \, M \, k(Z, x) .
 
-Exact inference, expectation propagation, Laplace's method and sparse approximations differ only in how they fill it in
-(`Posterior`), so means, variances, gradients, Hessians and sections are written here once (`LatentAt`). M is kept as
-triangular factors (`Factor`): with a signal variance of 1e4 an explicit inverse makes the variance 1 % wrong.
+Exact inference, expectation propagation, Laplace's method and sparse approximations each return such a `Posterior`.
+Means, variances, gradients, Hessians and sections follow from it (`LatentAt`). M is stored as triangular factors
+(`Factor`): with a signal variance of 1e4 an explicit inverse makes the variance 1 % wrong.
 
 At the support points themselves, when M^-1 = K + diag(D) (exact inference and EP), M K = I - M D gives
 
@@ -15,7 +15,7 @@ At the support points themselves, when M^-1 = K + diag(D) (exact inference and E
     \mathrm{var}_i = D_i - D_i^2 M_{ii}, \qquad
     \partial \mathrm{var}_i / \partial x_j = 2 D_i \sum_k M_{ik} \, \partial k(x_i, z_k) / \partial x_j ,
 
-which costs O(p n^2) for all points and features and keeps the digits that k(x, x) - k M k loses (`LatentAtSupport`).
+which costs O(p n^2) for all points and features and avoids the cancellation in k(x, x) - k M k (`LatentAtSupport`).
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from gpsift._utils.linalg import (
 from gpsift._utils.rows import DOUBLE, chunk_bytes_for, map_chunks, row_chunks
 from gpsift.kernels import Kernel, Pairs
 
-# The identities at the training points divide by site precisions; below this share of the prior's they lose digits.
+# The identities at the training points divide by site precisions; below this share of the prior's they are inaccurate.
 LEAST_PRECISION = 1e-4
 
-# Hessians of the variance hold one n x rows matrix for each feature; rows are taken so that this many doubles suffice.
+# Hessians of the variance need one matrix for each feature; blocks of rows limit them to this many doubles.
 HESSIAN_BLOCK = 2**25
 
 
 class PickledByFields:
-    """A dataclass that is pickled without its cached matrices, which are made again when needed."""
+    """A dataclass that is pickled without its cached matrices, which are recomputed when needed."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
@@ -62,21 +62,21 @@ class Posterior(PickledByFields):
     Z: Array  # support points, (m, p)
     weights: Array  # (m,)
     factors: tuple[Factor, ...]
-    site_var: Array = None  # D (m,) where M^-1 = K + diag(D) and Z are the training inputs; None without such a form
+    site_var: Array = None  # D (m,) where M^-1 = K + diag(D) and Z are the training inputs, or None
 
     def at(self, X: Array) -> LatentAt:
-        """Return the posterior at the rows of X; many rows are taken part by part."""
+        """Return the posterior at the rows of X; many rows are evaluated in parts."""
         parts = self.parts(X.shape[0])
         return LatentAt(self, X, parts if len(parts) > 1 else ())
 
     def parts(self, n: int) -> list[slice]:
         """Divide n points into parts that are evaluated one after another, so that memory does not grow with n."""
         m = self.Z.shape[0]
-        # Never fewer rows than support points: matrices of that size the posterior holds anyway.
+        # A part has at least m rows: the posterior holds matrices of that size in any case.
         return row_chunks(n, m, max(chunk_bytes_for(self.Z), DOUBLE * m * m))
 
     def at_support(self, rows: Array | None = None) -> LatentAt:
-        """The posterior at its own support points, or at those with the given indices, by the identities above."""
+        """Return the posterior at its support points, or at some of them, by the identities of this module."""
         if self.site_var is None:
             return self.at(self.Z if rows is None else take_rows(self.Z, rows))
         latent = LatentAtSupport(self, rows)
@@ -86,18 +86,18 @@ class Posterior(PickledByFields):
 
     @cached_property
     def known_at_support(self) -> dict[str, Array]:
-        """Attributes of `LatentAtSupport` at all support points, filled in by an inference that has them already."""
+        """Attributes of `LatentAtSupport` at all support points that the inference has computed already."""
         return {}
 
     def covariance(self, X: Array) -> Array:
-        """Latent covariance between the rows of X, (n, n)."""
+        """Return the latent covariance between the rows of X, (n, n)."""
         K = self.kernel.between(X, self.Z).K
         roots = [(factor.sign, factor.root(K.T)) for factor in self.factors]
         return self.kernel.between(X, X).K - sum(sign * (root.T @ root) for sign, root in roots)
 
     @property
     def L(self) -> Array:
-        """Cholesky factor of K + diag(D), where M has that one factor."""
+        """Cholesky factor of K + diag(D), where this is the only factor of M."""
         (factor,) = self.factors
         assert isinstance(factor, TriangularFactor)
         return factor.L
@@ -114,10 +114,10 @@ class Posterior(PickledByFields):
 
 
 class by_parts(cached_property[Array]):  # noqa: N801  # a decorator, as cached_property is
-    """A cached attribute of `LatentAt` that is found part by part where its points are divided.
+    """A cached attribute of `LatentAt` that is computed for one part of the points after another.
 
-    Only results are kept: the matrices of a part go when its results are there. Attributes that come from the same
-    matrices are therefore found together.
+    The matrices of a part are freed after its results. Attributes that need the same matrices, named in `together`, are
+    therefore computed together.
     """
 
     def __init__(self, *together: str):
@@ -138,16 +138,16 @@ class by_parts(cached_property[Array]):  # noqa: N801  # a decorator, as cached_
 
 
 class LatentAt:
-    """Mean, variance and their derivatives at the rows of X (n, p); everything is computed when first asked for.
+    """Posterior mean, variance and their derivatives at the rows of X (n, p), each computed when first accessed.
 
-    `parts` of the rows are taken one after another; without them all rows are taken at once.
+    The rows are evaluated in `parts`, or all at once without them.
     """
 
     def __init__(self, posterior: Posterior, X: Array, parts: Sequence[slice] = ()):
         self.posterior, self.X, self.parts, self.xp = posterior, X, parts, namespace(X)
 
     def map_parts(self, function: Callable[[LatentAt], Iterable[Array]]) -> list[Array]:
-        """Call `function` with the posterior at each part of the points, and put its arrays together."""
+        """Call `function` with the posterior at each part of the points, and concatenate its arrays."""
         found = map_chunks(lambda part: function(LatentAt(self.posterior, self.X[part, :])), self.parts, self.X)
         return [self.xp.concat(pieces) for pieces in zip(*found, strict=True)]
 
@@ -201,9 +201,9 @@ class LatentAt:
         return self.posterior.kernel.diag_hessian(self.X) - 2.0 * second
 
     def step(self, j: int, delta: float) -> tuple[Array, Array]:
-        """Changes of mean and variance when feature j moves by delta, (n,) each.
+        """Return the changes of mean and variance when feature j moves by delta, (n,) each.
 
-        Never the difference of two predictions: for a step of 1e-7 that is up to 87 % wrong.
+        They are not differences of two predictions: for a step of 1e-7 these are up to 87 % wrong.
         """
         if self.parts:
             mean_change, var_change = self.map_parts(lambda part: part.step(j, delta))
@@ -214,7 +214,7 @@ class LatentAt:
         return dk @ self.posterior.weights, var_change
 
     def section(self, j: int, base: Array, offset: Array) -> Array:
-        """Mean with feature j of row i set to base_i + offset_q, (n, q)."""
+        """Return the mean with feature j of row i set to base_i + offset_q, (n, q)."""
         if self.parts:
             at_parts = ((LatentAt(self.posterior, self.X[part, :]), base[part]) for part in self.parts)
             return self.xp.concat([latent.section(j, its_base, offset) for latent, its_base in at_parts])
@@ -232,7 +232,7 @@ class LatentAt:
         return sum(factor.apply_transposed(root) for factor, root in roots).T
 
     def _explained_change(self, dk: Array) -> Array:
-        """k(x_i, Z) M dk_i."""
+        """Return k(x_i, Z) M dk_i, (n,)."""
         return self.xp.sum(self._solved * dk, axis=1)
 
 
@@ -255,7 +255,7 @@ class LatentAtSupport(LatentAt):
 
     @cached_property
     def var(self) -> Array:
-        # Rounding can take it below zero where the data leave nothing unknown.
+        # Rounding can make it negative where the function is known exactly.
         return self.xp.maximum(self.D - self.D**2 * self._own(self.M), self.xp.finfo(self.D.dtype).eps * self.D)
 
     @cached_property
@@ -274,7 +274,7 @@ class LatentAtSupport(LatentAt):
         return A if self.rows is None else take_rows(A, self.rows)
 
     def _own(self, A: Array) -> Array:
-        """A_ik where k is the support point that row i is."""
+        """Return A_ik, where row i is support point k, (n,)."""
         if self.rows is None:
             return self.xp.linalg.diagonal(A)
         return self.xp.sum(self._identity() * A, axis=1)
@@ -323,7 +323,7 @@ class TriangularFactor(Factor):
 
 @dataclass(frozen=True, eq=False)
 class DenseFactor(Factor):
-    """A factor R that is given as a matrix."""
+    """A factor R that is stored as a dense matrix."""
 
     R: Array
     sign: float = 1.0
@@ -343,5 +343,5 @@ def exact_posterior(kernel: Kernel, X: Array, y: Array, noise_var: Array) -> tup
     pairs = kernel.between(X, X)
     L, jitter = jittered_cholesky(add_diagonal(pairs.K, noise_var))
     posterior = Posterior(kernel, X, cholesky_solve(L, y), (TriangularFactor(L),), noise_var + jitter)
-    posterior.__dict__["support_pairs"] = pairs  # fills the cache: the same matrix need not be made again
+    posterior.__dict__["support_pairs"] = pairs  # fills the cache with the same matrix
     return posterior, jitter

@@ -1,8 +1,8 @@
-"""The closed-form response of a latent posterior, a `gpsift.reference.base.Response` in the user's units.
+"""This module has the closed-form `Response` of a latent posterior, in the user's units.
 
-Our own fitted models answer with a `GPResponse`; so do models of other libraries whose kernel we have (`LatentGP`). The
-posterior has units of its own, behind an affine map (`gpsift.reference.affine`). Arrays come out in NumPy, on whatever
-device the posterior computes.
+Fitted models of gpsift return a `GPResponse`; so do models of other libraries whose kernel gpsift has (`LatentGP`). An
+affine map (`gpsift.reference.affine`) converts the user's units to the posterior's. Arrays are NumPy arrays, whatever
+the device of the posterior.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ from gpsift.reference.base import PlacedPosterior, Reference, Response, WrappedR
 from gpsift.reference.inputs import Inputs, Points, same_rows
 from gpsift.reference.posterior import LatentAt, LatentAtSupport, Posterior
 
-# From latent mean and variance, in the user's units, to the distribution of a new observation.
+# Maps latent mean and variance, in the user's units, to the distribution of a new observation.
 Predictive = Callable[[np.ndarray, np.ndarray], Distribution]
 
-# Step of the latent mean in its standard deviations: the error of a slope grows with its square, that of rounding with
-# its inverse.
+# Step of the latent mean in its standard deviations: truncation error grows with its square, rounding with its inverse.
 MEAN_STEP = 1e-4
 
 
@@ -36,7 +35,7 @@ class GPResponse(Response):
     latent: LatentAt  # the posterior at the points, in its own units
     predictive: Predictive
     affine: Affine  # from the user's units to the posterior's
-    # From arrays of the posterior to those that the response returns.
+    # Converts arrays of the posterior to those that the response returns.
     to_output: Callable[[Array], Array] = field(default=to_numpy, kw_only=True)
     # Whether `predictive` computes on the device of the posterior, as that of Gaussian noise does; others need NumPy.
     on_model_device: bool = field(default=True, kw_only=True)
@@ -105,7 +104,7 @@ class GPResponse(Response):
 
 
 class OneClassResponse(WrappedResponse):
-    """The response of one of several classes: its own latent function, and its probability among all of them.
+    """The response of one of several classes: its own latent function, and its probability.
 
     `own` is the response of the latent function, `whole` that of the model of all classes at the same points.
     """
@@ -125,7 +124,7 @@ class OneClassResponse(WrappedResponse):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LatentGP(Reference):
-    """A Gaussian process whose latent posterior is known as a triple, of another library or of our own."""
+    """A Gaussian process with a known `Posterior`, fitted by gpsift or by another library."""
 
     posterior: Posterior  # sees inputs in the user's units
     predictive: Predictive
@@ -157,7 +156,7 @@ class LatentGP(Reference):
         return same_rows(self.inputs.X, self.posterior.Z)
 
     def _response_at(self, points: Points) -> tuple[LatentAt, Predictive, Affine]:
-        """The arguments of the response at the points."""
+        """Return the arguments of the response at the points."""
         if points.is_training and self._is_supported_by_training_points:
             latent = self.posterior.at_support(points.rows)
         else:
@@ -170,6 +169,6 @@ class LatentGPResponse(GPResponse):
 
     @property
     def latent_var(self) -> np.ndarray:
-        # Without noise nothing is unknown at a training point; rounding error of the prior variance is what is left.
+        # Without noise the variance at a training point is 0, up to rounding errors of the prior variance.
         prior_var = self.latent.posterior.kernel.diag(self.latent.X)
         return np.maximum(super().latent_var, self.affine.y_scale**2 * np.finfo(float).eps * prior_var)

@@ -1,11 +1,11 @@
-"""Measures of relevance: a reference model and points in, a score for each feature out.
+"""This package has the measures of relevance, which score each feature of a model at points, and rankings by them.
 
-`measure.py` is the contract; `kl.py` and `var.py` are the paper's two measures, `derivative.py` and `rate.py` other
-people's, `ard.py` the one that the paper argues against. `rank.py` applies a measure and makes the record of
-`ranking.py`, which `display.py` prints and `plots.py` draws.
+`measure.py` defines the interface; `kl.py` and `var.py` are the paper's two measures, `derivative.py` and `rate.py` are
+by other authors, and `ard.py` is the one that the paper argues against. `rank.py` applies a measure and returns a
+`Ranking` (`ranking.py`), which `display.py` prints and `plots.py` draws.
 
-`feature_groups.py` says what is scored (features, groups of them, categories), `points.py` at which rows.
-`conditionals.py` is for VAR. `intervals.py` says how far the data leave scores open. Read `measure.py`, then `kl.py`.
+`feature_groups.py` reads what is scored (features, groups, categories), `points.py` the rows. `conditionals.py` is for
+VAR. `intervals.py` computes the uncertainty of scores. Read `measure.py`, then `kl.py`.
 """
 
 from gpsift.relevance.ard import ARD

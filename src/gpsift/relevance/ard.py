@@ -1,4 +1,4 @@
-"""ARD, "automatic relevance determination": reading relevance off the length-scales."""
+"""This module has ARD, "automatic relevance determination", which scores features by their length-scales."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpsift.relevance.measure import RateMeasure, Relevance
 
 @dataclass(frozen=True)
 class ARD(RateMeasure):
-    """Inverse length-scale of each feature. Offered for comparison: it is the measure that the paper argues against.
+    """The inverse length-scale of each feature, for comparison: the paper argues against this measure.
 
     A short length-scale says that the function bends quickly along a feature, not that the feature matters. ARD
     overrates nonlinear features, and length-scales are only weakly identified by the data. Prefer `KL` or `VAR`.

@@ -1,13 +1,13 @@
-r"""The normal conditional distribution of each feature given all the others (the paper's equation 3).
+r"""Estimate the normal conditional distribution of each feature given all others (the paper's equation 3).
 
 All p conditionals come from one inverse P of the covariance of the inputs:
 
 .. math:: s_j^2 = 1 / P_{jj}, \qquad m_{ij} = x_{ij} - [(x_i - \mu) P]_j / P_{jj} ,
 
-and those of a group likewise, S_G = (P_GG)^-1 and m_iG = x_iG - [(x_i - mu) P]_G S_G.
+and similarly for a group, S_G = (P_GG)^-1 and m_iG = x_iG - [(x_i - mu) P]_G S_G.
 
-The covariance is estimated as standard deviations times a correlation matrix, and only the latter is ever
-regularised, so the scales of the columns do not matter.
+The covariance is estimated as standard deviations times a correlation matrix. Only the latter is regularised, so the
+scales of the columns do not matter.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Covariance = Literal["auto", "sample", "ledoit-wolf", "oas", "ridge"]
 COVARIANCES: tuple[str, ...] = get_args(Covariance)
 
 # "auto" shrinks a correlation matrix with a larger condition number: conditional standard deviations of about a
-# thousandth of the marginal ones are as much an accident of the sample as a property of the inputs.
+# thousandth of the marginal ones are mostly sampling error.
 CONDITION_LIMIT = 1e6
-# Beyond this the sample covariance has no usable inverse.
+# From this condition number on the inverse of the sample covariance is too inaccurate.
 SINGULAR = 1e12
 # The bound to which the authors' code regularises; kept for reproducing the paper.
 RIDGE_CONDITION = 100.0
@@ -34,7 +34,7 @@ RIDGE_CONDITION = 100.0
 
 @dataclass(frozen=True, eq=False)
 class Conditionals:
-    """Normal conditionals of each feature: `sd` (p,) is the same everywhere, `mean` depends on the other features."""
+    """The normal conditionals of each feature: `sd` (p,) is constant, `mean` depends on the other features."""
 
     center: np.ndarray
     scale: np.ndarray
@@ -46,12 +46,12 @@ class Conditionals:
         return self.scale / np.sqrt(np.diag(self.precision))
 
     def mean(self, X: np.ndarray) -> np.ndarray:
-        """Mean m_ij of each feature given the others, for the rows of X, (n, p)."""
+        """Return the mean m_ij of each feature given the others, for the rows of X, (n, p)."""
         standard = standard_units(X, self.center, self.scale)
         return X - self.scale * (standard @ self.precision) / np.diag(self.precision)
 
     def mean_of_group(self, X: np.ndarray, group: Sequence[int]) -> np.ndarray:
-        """Mean of several features given the others, (n, k)."""
+        """Return the mean of several features given the others, (n, k)."""
         columns = list(group)
         axes, precisions = self._axes(columns)
         standard = standard_units(X, self.center, self.scale)
@@ -59,13 +59,13 @@ class Conditionals:
         return X[:, columns] - self.scale[columns] * (standard @ self.precision[:, columns] @ inverse)
 
     def root(self, group: Sequence[int]) -> np.ndarray:
-        """A root (k, k) of the covariance of several features given the others, S_G = (P_GG)^-1."""
+        """Return a root (k, k) of the covariance of several features given the others, S_G = (P_GG)^-1."""
         columns = list(group)
         axes, precisions = self._axes(columns)
         return self.scale[columns][:, None] * axes / np.sqrt(precisions)
 
     def _axes(self, columns: list[int]) -> tuple[np.ndarray, np.ndarray]:
-        """Eigenvectors and eigenvalues of P_GG."""
+        """Return the eigenvectors and eigenvalues of P_GG."""
         precisions, axes = np.linalg.eigh(self.precision[np.ix_(columns, columns)])
         return axes, precisions
 
@@ -82,7 +82,7 @@ def fit_conditionals(moments: InputMoments, covariance: Covariance) -> Condition
 
 
 def estimate_correlation(moments: InputMoments, covariance: Covariance) -> tuple[np.ndarray, dict[str, Any]]:
-    """Estimate a correlation matrix, with an inverse, of the features that vary, and say how it was made."""
+    """Return an invertible correlation matrix of the features that vary, and details of its estimation."""
     active = moments.sd > 0
     sample, n, p = moments.correlation[np.ix_(active, active)], moments.n, int(active.sum())
     np.fill_diagonal(sample, 1.0)
@@ -101,7 +101,7 @@ def estimate_correlation(moments: InputMoments, covariance: Covariance) -> tuple
         matrix = sample
     elif method in ("ledoit-wolf", "oas"):
         intensity = ledoit_wolf(sample, moments.quartic, n) if method == "ledoit-wolf" else oas(sample, n)
-        # Two rows, or copies of one column, can make the estimate 0 although the matrix is singular.
+        # With two rows, or equal columns, the estimate can be 0 although the matrix is singular.
         shrinkage = float(np.clip(intensity, 1e-8, 1.0))
         matrix = (1.0 - shrinkage) * sample + shrinkage * np.eye(p)
     else:
@@ -112,14 +112,14 @@ def estimate_correlation(moments: InputMoments, covariance: Covariance) -> tuple
 
 
 def ledoit_wolf(correlation: np.ndarray, quartic: float, n: int) -> float:
-    """Shrinkage intensity: the noise of the matrix over its distance from the identity (Ledoit and Wolf 2004)."""
+    """Return the shrinkage intensity, the noise of the matrix over its distance from I (Ledoit and Wolf 2004)."""
     distance = np.sum(correlation**2) - len(correlation)
     noise = (quartic - np.sum(correlation**2)) / n
     return float(min(noise / distance, 1.0)) if distance > 0 and len(correlation) > 1 else 0.0
 
 
 def oas(correlation: np.ndarray, n: int) -> float:
-    """Shrinkage intensity for normal rows (Chen, Wiesel, Eldar and Hero 2010, equation 23)."""
+    """Return the shrinkage intensity for normal rows (Chen, Wiesel, Eldar and Hero 2010, equation 23)."""
     p, square = len(correlation), np.mean(correlation**2)
     if p == 1:
         return 0.0

@@ -1,4 +1,4 @@
-r"""Derivative-based measures: the mean square, or the mean size, of the slope along a feature.
+r"""This module scores features by the mean square, or the mean absolute value, of the slope along each.
 
 .. math:: \nu_j = \mathrm{mean}_i \, (s_j \, \partial m(x_i) / \partial x_j)^2, \qquad
           \mu^*_j = \mathrm{mean}_i \, |s_j \, \partial m(x_i) / \partial x_j|
@@ -23,10 +23,10 @@ Kind = Literal["squared", "absolute"]
 
 @dataclass(frozen=True)
 class Derivative(RateMeasure):
-    """Slope of the latent mean along a feature, squared (DGSM, the default) or absolute.
+    """The slope of the latent mean along a feature, squared (DGSM, the default) or absolute.
 
-    It sees neither the uncertainty of a prediction nor how a feature moves it; `KL` does. Scores of the squared kind
-    are squares: their root compares with KL and with the absolute kind.
+    It does not depend on the uncertainty of predictions, nor on changes of that; `KL` does. Compare the root of squared
+    scores with KL and with absolute scores.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class Derivative(RateMeasure):
 
 
 def mean_gradient(reference: Reference, points: Points) -> np.ndarray:
-    """Slopes of the latent mean, which is the first parameter of a model's predictions, (n, p)."""
+    """Return the slopes of the latent mean, the first parameter of a model's predictions, (n, p)."""
     gradient = reference.at(points).gradients()[0]
     if gradient.ndim != 2:
         raise MissingCapability(

@@ -1,4 +1,4 @@
-"""A ranking as text, as HTML, and as an object of pandas, shap or ArviZ."""
+"""Convert a ranking to text, to HTML, and to objects of pandas, shap and ArviZ."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def to_text(ranking: Ranking) -> str:
-    """Return the ranking as a table of lines."""
+    """Return the ranking as a plain-text table."""
     shown = ranking.order[: ranking.n_shown]
     width = max(len("feature"), *(len(ranking.names[j]) for j in shown))
     interval = "" if ranking.draws is None else f"  {percent(LEVEL)} interval"

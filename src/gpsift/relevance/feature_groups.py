@@ -1,7 +1,7 @@
-r"""Groups of features, categories and units: what a ranking scores, and how far it moves.
+r"""This module defines what a ranking scores, groups of features and categories, and the units of their changes.
 
-A ranking has one score for each group of features; a feature that is in no named group is a group of its own. A group
-is scored in one of two ways.
+A ranking has one score for each group of features; a feature that is in no named group is a group of one. There are two
+kinds of groups.
 
 A *moving* group takes small steps along the columns of a root L of its covariance, Cov(x_G) = L L^T. With J_G the
 derivatives of the predictive parameters along its columns and I their Fisher information, the squared rates along these
@@ -18,8 +18,8 @@ A *category* changes from one level to another. With w_c the share of level c in
     r_i = \sum_c w_c \sqrt{2 \, \mathrm{KL}(p(y \mid x_i) \,\|\, p(y \mid x_i \text{ with level } c))} , \qquad
     \mathrm{VAR}_i = \mathrm{Var}_{c \sim w} \, \mathrm{mean}(x_i \text{ with level } c) ,
 
-where the point's own level counts 0 in the first. A category is one column of codes, or several columns that code it
-together, such as indicators: its levels are the rows of values that occur in them.
+where the term of the point's own level is 0. A category is one column of codes, or several columns that code it
+together, such as indicators: its levels are the distinct rows of values in them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ MOST_LEVELS = 200
 
 @dataclass(frozen=True, eq=False)
 class FeatureGroups:
-    """The groups that are scored; features that belong to no named group are groups of one column.
+    """The groups to score; features that belong to no named group are groups of one column.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class FeatureGroups:
         categorical: Iterable[str | int] | None,
         inputs: Inputs,
     ) -> Self:
-        """Read groups and categories as users name them; by default the categories are those of the model itself."""
+        """Read groups and categories as users name them; by default the categories are those of the model."""
         names, columns = read_groups(groups, inputs.names)
         if categorical is None:
             own = set(inputs.categorical)
@@ -79,26 +79,26 @@ class FeatureGroups:
 
     def select(self, *numbers: int) -> FeatureGroups:
         """Return some of the groups."""
-        levels = {place: self.levels[k] for place, k in enumerate(numbers) if k in self.levels}
+        levels = {position: self.levels[k] for position, k in enumerate(numbers) if k in self.levels}
         return FeatureGroups(tuple(self.names[k] for k in numbers), tuple(self.columns[k] for k in numbers), levels)
 
     def on_columns(self, columns: Sequence[int]) -> tuple[list[int], FeatureGroups]:
-        """Return the numbers of the groups that have some of the columns, and these groups in a table of them alone."""
-        place = {column: number for number, column in enumerate(columns)}
-        members = [tuple(place[j] for j in group if j in place) for group in self.columns]
+        """Return the numbers of the groups with any of the columns, and these groups in a table of these columns."""
+        position = {column: number for number, column in enumerate(columns)}
+        members = [tuple(position[j] for j in group if j in position) for group in self.columns]
         kept = [k for k, some in enumerate(members) if some]
         levels = {}
         for number, k in enumerate(kept):
             if k in self.levels:
                 whole = self.levels[k]
-                coding = [i for i, column in enumerate(whole.columns) if column in place]
+                coding = [i for i, column in enumerate(whole.columns) if column in position]
                 levels[number] = Levels(
-                    tuple(place[whole.columns[i]] for i in coding), whole.values[:, coding], whole.shares
+                    tuple(position[whole.columns[i]] for i in coding), whole.values[:, coding], whole.shares
                 )
         return kept, FeatureGroups(tuple(self.names[k] for k in kept), tuple(members[k] for k in kept), levels)
 
-    def ungrouped(self, feature_names: Sequence[str]) -> FeatureGroups:
-        """Return single features in place of moving groups; a category stays as it is."""
+    def ungroup(self, feature_names: Sequence[str]) -> FeatureGroups:
+        """Return single features in place of moving groups; categories do not change."""
         names: list[str] = []
         columns: list[tuple[int, ...]] = []
         levels: dict[int, Levels] = {}
@@ -118,11 +118,11 @@ class Levels:
     Parameters
     ----------
     columns : tuple of int
-        The columns that code it.
+        The columns that code the category.
     values : array (L, k)
         The values of these columns at each level.
     shares : array (L,)
-        How often each level occurs in the training data, as parts of 1.
+        The share of each level in the training data.
     """
 
     columns: tuple[int, ...]
@@ -154,14 +154,14 @@ def training_levels(inputs: Inputs, columns: tuple[int, ...], name: str) -> Leve
 
 
 class LevelCounts(Counter[tuple[float, ...]]):
-    """How often each combination of values occurs. Further ones are not counted when there are too many for levels."""
+    """The number of rows with each combination of values. With too many combinations the count stops."""
 
     def __add__(self, other: LevelCounts) -> LevelCounts:  # type: ignore[override]
         return self if len(self) > MOST_LEVELS else LevelCounts(super().__add__(other))
 
 
 def level_counts(columns: tuple[int, ...], rows: Rows) -> LevelCounts:
-    """Count the combinations of values of some columns in a chunk of rows. Its name is that of the pass in dask."""
+    """Count the combinations of values of some columns in a chunk of rows. Dask's dashboard shows this name."""
     values, counts = np.unique(rows.X[:, list(columns)], axis=0, return_counts=True)
     return LevelCounts(dict(zip(map(tuple, values.tolist()), counts.tolist(), strict=True)))
 
@@ -193,18 +193,18 @@ def read_categories(
 
 
 def feature_scale(points: Points, units: Units) -> np.ndarray:
-    """The length of one unit along each feature: its standard deviation in the training data, or 1.
+    """Return the length of one unit along each feature: its standard deviation in the training data, or 1.
 
-    It is 0 for a feature that never varies, about which the data say nothing.
+    It is 0 for a constant feature, which the data cannot score.
     """
     sd = points.inputs.sd
     return sd if units == "sd" else np.where(sd > 0, 1.0, 0.0)
 
 
 def group_directions(points: Points, groups: Groups) -> np.ndarray:
-    """The directions in which each group moves, as columns: a root of its covariance, (p, number of columns).
+    """Return the directions in which each group moves, as columns: a root of its covariance, (p, number of columns).
 
-    A group has as many of them as columns, one after another in the order of the groups; see `sum_over_groups`.
+    A group has one direction for each of its columns; they are in the order of the groups, see `sum_over_groups`.
     """
     sd = feature_scale(points, "sd")
     directions = np.zeros((sd.size, sum(map(len, groups))))
@@ -217,13 +217,13 @@ def group_directions(points: Points, groups: Groups) -> np.ndarray:
 
 
 def sum_over_groups(values: np.ndarray, groups: Groups) -> np.ndarray:
-    """Sums over the directions of each group, (n, number of groups)."""
+    """Return sums over the directions of each group, (n, number of groups)."""
     starts = np.cumsum([0, *(len(group) for group in groups[:-1])])
     return np.add.reduceat(values, starts, axis=1)
 
 
 def group_coordinates(points: Points, groups: Groups) -> np.ndarray:
-    """One coordinate for each group at the points: the column itself, or the first principal one of several."""
+    """Return one coordinate for each group at the points: its column, or the first principal component."""
     X = points.X
     if all(len(group) == 1 for group in groups):
         return X
@@ -235,12 +235,12 @@ def group_coordinates(points: Points, groups: Groups) -> np.ndarray:
             coordinates[:, k] = X[:, columns[0]]
             continue
         axis = _principal_axes(points, group)[1][:, -1]
-        axis = axis * np.sign(axis[np.argmax(np.abs(axis))])  # an axis has no sign; this one is as good as any
+        axis = axis * np.sign(axis[np.argmax(np.abs(axis))])  # the sign of an axis is arbitrary
         coordinates[:, k] = standard_units(X[:, columns], center[columns], sd[columns]) @ axis
     return coordinates
 
 
 def _principal_axes(points: Points, group: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues, ascending, and eigenvectors of the correlation matrix; a constant column correlates with nothing."""
+    """Return eigenvalues, ascending, and eigenvectors of the correlation matrix, 0 for constant columns."""
     variances, axes = np.linalg.eigh(points.inputs.correlation_of(group))
     return np.maximum(variances, 0.0), axes

@@ -1,17 +1,17 @@
-r"""How far the data leave scores open: scores of models with other hyperparameters that explain the data as well.
+r"""Draw scores from their posterior: the scores of models with hyperparameters drawn from their posterior.
 
-Hyperparameters are drawn from an approximation of their posterior, and a posterior of the function is made for some of
-the draws. The scores of the others come from a *linear surrogate*. With r the scores of s draws and u coordinates in
+Hyperparameters are drawn from an approximation of their posterior, and the function's posterior is computed for some of
+the draws. A *linear surrogate* predicts the scores of the others. With r the scores of s draws and u coordinates in
 which the posterior of the hyperparameters is nearly normal, regress
 
 .. math:: \sqrt{r} \approx a + b^T u ,
 
-predict the line at the other draws, and map its values to scores by matching the quantiles of the lines and the scores
-of the s draws. So 52 draws with posteriors and 460 more end intervals where 128 draws with posteriors do. Residuals of
-the regression are not added: they are larger for large scores.
+predict by it at the other draws, and map the predictions to scores by matching the quantiles of predictions and scores
+of the s draws. With 460 other draws, intervals of 52 draws with posteriors are as accurate as those of 128 such draws.
+Residuals of the regression are not added, because they are larger for large scores.
 
-The surrogate is used only if the lines explain the roots of draws that are left out (`is_linear`). They do for KL. They
-do not for VAR, whose scores depend less on the hyperparameters.
+The surrogate is used only if the regression predicts the roots of left-out draws (`is_linear`). It does for KL, but not
+for VAR, whose scores depend less on the hyperparameters.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from gpsift.relevance.feature_groups import FeatureGroups
 from gpsift.relevance.measure import Measure, apply_measure, scatter_scores
 from gpsift.relevance.ranking import ScoreDraws
 
-# All draws, those for which a posterior is made at most, and those that are enough where the surrogate serves for the
-# others. They fill the posterior evenly: ends of intervals of 128 are as near to those of 4000 draws as with 200
-# independent ones.
+# The number of all draws, the largest number with a posterior, and the number with one if the surrogate predicts the
+# others. Draws are quasi-random: intervals of 128 are as close to those of 4000 draws as intervals of 200 independent
+# ones.
 N_DRAWS = 512
 MOST_SCORED = 128
 N_SCORED = 52
-# Fewer draws than this for each coefficient of a line say nothing about others.
+# The regression needs at least this many draws for each coefficient.
 LEAST_EACH = 2.0
-# Ridge penalty of the regression: the slope of a coordinate shrinks as by this many draws that show none.
+# Ridge penalty of the regression, as if this many more draws had slope 0 along each coordinate.
 RIDGE = 1.0
-# Lines that leave more of the variance of the roots of draws that are left out say less than as many more draws. They
-# leave 0.03 to 0.13 of KL scores, and 0.15 to 0.3 of those of VAR, of which their ends are no better than without.
+# The largest share of the variance of left-out roots that the regression may leave unexplained. It leaves 0.03 to 0.13
+# for KL scores, and 0.15 to 0.3 for VAR, whose intervals the surrogate does not improve.
 MOST_LEFT = 0.2
 UNSURE = (
     "The intervals of the scores may be off (k-hat {k_hat:z.2f}, above 0.7): the posterior of the hyperparameters is "
@@ -55,13 +55,13 @@ def draw_scores(
     aggregate: Callable[[np.ndarray], np.ndarray],
     seed: int,
 ) -> ScoreDraws:
-    """Score models with drawn hyperparameters; groups without a column that the draws may use score 0."""
+    """Score models with drawn hyperparameters; groups without any of the model's `open_columns` score 0."""
     columns = model.open_columns
-    kept, fewer = groups.on_columns(columns)
-    there = points if len(columns) == points.inputs.n_features else points.on_columns(columns)
+    kept, open_groups = groups.on_columns(columns)
+    open_points = points if len(columns) == points.inputs.n_features else points.on_columns(columns)
 
     def score(each: Reference) -> np.ndarray:
-        return aggregate(apply_measure(measure, each, there, fewer).values)
+        return aggregate(apply_measure(measure, each, open_points, open_groups).values)
 
     def is_enough(coordinates: np.ndarray, found: list[np.ndarray]) -> bool:
         return len(found) == N_SCORED and is_linear(coordinates, np.array(found))
@@ -75,13 +75,13 @@ def draw_scores(
 
 
 def warn_if_unreliable(k_hat: float) -> None:
-    """Warn where draws are not to be trusted."""
+    """Warn if draws are not reliable."""
     if k_hat > LARGEST_K_HAT:
         warn(UNSURE.format(k_hat=k_hat))
 
 
 def is_linear(coordinates: np.ndarray, scores: np.ndarray) -> bool:
-    """Whether lines through the roots of scores (s, p) of draws at coordinates (s, k) predict the scores of others."""
+    """Whether a linear regression on coordinates (s, k) predicts the roots of scores (s, p) of left-out draws."""
     n, k = coordinates.shape
     if n < LEAST_EACH * (k + 1):
         return False
@@ -89,28 +89,28 @@ def is_linear(coordinates: np.ndarray, scores: np.ndarray) -> bool:
     if not roots.size:
         return True
     Z, slopes = _regress(coordinates, roots - roots.mean(axis=0))
-    # Leave-one-out residuals from the leverages; each draw counts 1 / n for the level, too.
+    # Leave-one-out residuals from the leverages, of which the intercept contributes 1 / n.
     leverage = 1.0 / n + np.einsum("ij,ji->i", Z, np.linalg.solve(Z.T @ Z + RIDGE * np.eye(k), Z.T))
     residuals = (roots - roots.mean(axis=0) - Z @ slopes) / (1.0 - leverage)[:, None]
     return bool(np.mean(np.mean(residuals**2, axis=0) / roots.var(axis=0)) <= MOST_LEFT)
 
 
 def add_surrogate_scores(coordinates: np.ndarray, scores: np.ndarray, unscored: np.ndarray) -> np.ndarray:
-    """Append the surrogate's scores (m, p) of unscored draws to the scores (s, p) of draws; valid if `is_linear`.
+    """Append the surrogate's scores (m, p) of draws at `unscored` (m, k) to scores (s, p) at `coordinates` (s, k).
 
-    The draws lie at `coordinates` (s, k) and `unscored` (m, k).
+    The surrogate is valid if `is_linear`.
     """
     roots = _signed_roots(scores)
-    level = roots.mean(axis=0)
-    Z, slopes = _regress(coordinates, roots - level)
-    there = (unscored - coordinates.mean(axis=0)) / _spread(coordinates)
-    lines = zip((Z @ slopes).T, (roots - level).T, (there @ slopes).T, strict=True)
-    found = level + np.array([_match_quantiles(*each) for each in lines]).T
+    mean = roots.mean(axis=0)
+    Z, slopes = _regress(coordinates, roots - mean)
+    Z_unscored = (unscored - coordinates.mean(axis=0)) / _spread(coordinates)
+    lines = zip((Z @ slopes).T, (roots - mean).T, (Z_unscored @ slopes).T, strict=True)
+    found = mean + np.array([_match_quantiles(*each) for each in lines]).T
     return np.concatenate([scores, np.where(np.ptp(scores, axis=0) > 0, found * np.abs(found), scores[0])])
 
 
 def _regress(coordinates: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Standardised coordinates, and the slopes of centred values along them."""
+    """Return standardised coordinates, and the slopes of centred values along them."""
     Z = (coordinates - coordinates.mean(axis=0)) / _spread(coordinates)
     return Z, np.linalg.solve(Z.T @ Z + RIDGE * np.eye(Z.shape[1]), Z.T @ values)
 
@@ -124,10 +124,10 @@ def _signed_roots(scores: np.ndarray) -> np.ndarray:
     return np.asarray(np.sign(scores) * np.sqrt(np.abs(scores)))
 
 
-def _match_quantiles(line: np.ndarray, values: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """Map a line's values at other draws to those that have the same quantiles among `values` as these in `line`.
+def _match_quantiles(predicted: np.ndarray, values: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Map predictions of other draws to the `values` with the same quantiles as these have among `predicted`.
 
-    Beyond the highest line values rise with it. Below the lowest they stay: no score is below 0.
+    Above the largest prediction values rise with it. Below the smallest they are constant: no score is below 0.
     """
-    line, values = np.sort(line), np.sort(values)
-    return np.interp(there, line, values) + np.maximum(there - line[-1], 0.0)
+    predicted, values = np.sort(predicted), np.sort(values)
+    return np.interp(others, predicted, values) + np.maximum(others - predicted[-1], 0.0)

@@ -1,4 +1,4 @@
-r"""The KL measure: how fast the predictive distribution changes when a feature moves (the paper's equation 2).
+r"""The KL measure is the rate of change of the predictive distribution along a feature (the paper's equation 2).
 
 .. math:: r(i, j, \Delta) = \sqrt{2 \, \mathrm{KL}(p(y \mid x_i) \,\|\, p(y \mid x_i + \Delta e_j))} \, / \, \Delta
 
@@ -9,7 +9,7 @@ metric of the predictive distribution, which has a closed form and no step to ch
           \frac{(\partial_j m)^2}{v} + \frac{(\partial_j v)^2}{2 v^2} ,
 
 with d_j the derivatives of the parameters of the distribution along feature j, and I its Fisher information. The first
-term is what moves the mean, the second what moves the variance.
+term is due to changes of the mean, the second to changes of the variance.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from gpsift.relevance.measure import RateMeasure, Relevance
 
 @dataclass(frozen=True)
 class KL(RateMeasure):
-    """Kullback-Leibler divergence between predictions a small step apart, as a rate.
+    """The Kullback-Leibler divergence between predictions a small step apart, as a rate.
 
     Parameters
     ----------
@@ -78,11 +78,11 @@ class KL(RateMeasure):
         response = reference.at(points)
         scale = feature_scale(points, self.units)
         if self.delta is None:
-            return self._rate(metric_relevance(response, scale, latent=self.latent))
+            return self._root_of_terms(metric_relevance(response, scale, latent=self.latent))
         deltas = (self.delta, -self.delta) if self.two_sided else (self.delta,)
         steps = [step_relevance(response, scale, delta, latent=self.latent) for delta in deltas]
         terms = {name: np.mean([step[name] for step in steps], axis=0) for name in steps[0]}
-        return Relevance(np.mean([_root_of_sum(step) for step in steps], axis=0), self.per_unit, _parts(terms))
+        return Relevance(np.mean([_root_of_sum(step) for step in steps], axis=0), self.per_unit, _split_terms(terms))
 
     def group_relevance(self, reference: Reference, points: Points, groups: Groups) -> Relevance:
         if self.delta is not None:
@@ -93,37 +93,37 @@ class KL(RateMeasure):
         response = reference.at(points)
         gradients = [gradient @ directions for gradient in response.gradients()]
         along = response.distribution(latent=self.latent).metric_terms(*gradients)
-        return self._rate({name: sum_over_groups(term, groups) for name, term in along.items()})
+        return self._root_of_terms({name: sum_over_groups(term, groups) for name, term in along.items()})
 
     def category_relevance(self, reference: Reference, points: Points, levels: Levels) -> Relevance:
-        """Return sum_c w_c sqrt(2 KL_c) over the levels c; its square is divided into terms as the average KL_c is."""
-        here = reference.at(points).distribution(latent=self.latent)
+        """Return sum_c w_c sqrt(2 KL_c) over the levels c; its square has terms in proportion to those of mean KL."""
+        before = reference.at(points).distribution(latent=self.latent)
         values, divergences = np.zeros(len(points)), dict[str, np.ndarray]()
         for share, moved, is_other in levels.replacements(points.X):
-            there = reference.at(points.with_values(moved)).distribution(latent=self.latent)
-            changes = [after - before for before, after in zip(here.parameters, there.parameters, strict=True)]
-            kl = {name: np.where(is_other, term, 0.0) for name, term in here.kl_terms(*changes).items()}
+            after = reference.at(points.with_values(moved)).distribution(latent=self.latent)
+            changes = [new - old for old, new in zip(before.parameters, after.parameters, strict=True)]
+            kl = {name: np.where(is_other, term, 0.0) for name, term in before.kl_terms(*changes).items()}
             values += share * np.sqrt(2.0 * _sum(kl))
             divergences = {name: divergences.get(name, 0.0) + share * term for name, term in kl.items()}
         total = _sum(divergences)
         safe = np.where(total > 0, total, 1.0)
         terms = {name: values**2 * term / safe for name, term in divergences.items()}
-        return Relevance(values, "per change of level", _parts(terms))
+        return Relevance(values, "per change of level", _split_terms(terms))
 
-    def _rate(self, terms: Mapping[str, np.ndarray]) -> Relevance:
-        """The root of the sum of the terms."""
-        return Relevance(_root_of_sum(terms), self.per_unit, _parts(terms))
+    def _root_of_terms(self, terms: Mapping[str, np.ndarray]) -> Relevance:
+        """Return the root of the sum of the terms."""
+        return Relevance(_root_of_sum(terms), self.per_unit, _split_terms(terms))
 
 
 def metric_relevance(response: Response, scale: np.ndarray, *, latent: bool) -> Mapping[str, np.ndarray]:
-    """The terms of r^2 = d_j^T I d_j at each point, d_j the derivatives along feature j in units of scale_j."""
+    """Return the terms of r^2 = d_j^T I d_j at each point, with d_j the derivatives along feature j times scale_j."""
     response = response.on_device
     gradients = [gradient * like(gradient, scale) for gradient in response.gradients()]
     return response.distribution(latent=latent).metric_terms(*gradients)
 
 
 def step_relevance(response: Response, scale: np.ndarray, delta: float, *, latent: bool) -> Mapping[str, np.ndarray]:
-    """The terms of r^2 = 2 KL / delta^2 at each point, with steps of delta times scale_j."""
+    """Return the terms of r^2 = 2 KL / delta^2 at each point, with steps of delta times scale_j."""
     distribution = response.distribution(latent=latent)
     columns: dict[str, list[np.ndarray]] = {}
     for j, unit in enumerate(scale):
@@ -141,6 +141,6 @@ def _root_of_sum(terms: Mapping[str, np.ndarray]) -> np.ndarray:
     return to_numpy(namespace(total).sqrt(total))
 
 
-def _parts(terms: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
-    """The terms where there are several; one term is the whole."""
+def _split_terms(terms: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+    """Return the terms as arrays; a single term is left out, because it equals the sum."""
     return {name: to_numpy(term) for name, term in terms.items()} if len(terms) > 1 else {}

@@ -1,7 +1,7 @@
-"""The contract of a measure: a reference model and points in, a score for each point and feature out.
+"""This module defines the interface of a measure, which scores each feature of a model at each point.
 
 A measure implements `relevance`. It may also score groups of features, which move together, and categories, which
-change from one level to another. `score_groups` applies a measure to all that a ranking scores.
+change from one level to another. `score_groups` applies a measure to all groups and categories of a ranking.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from gpsift.relevance.feature_groups import FeatureGroups, Groups, Levels, Units
 
 
 class Measure(ABC):
-    """A way to score the features of a model. Subclasses are frozen dataclasses whose fields are the choices.
+    """A measure scores the features of a model. Subclasses are frozen dataclasses whose fields are the options.
 
     Attributes
     ----------
     is_joint : bool
-        Whether a score depends on all points together. By default the score at a point depends on that point alone.
+        Whether a score depends on all points together. By default the score at a point depends on this point only.
     """
 
     is_joint: ClassVar[bool] = False
@@ -35,21 +35,21 @@ class Measure(ABC):
         """Score the features of `reference` at the points."""
 
     def group_relevance(self, reference: Reference, points: Points, groups: Groups) -> Relevance:
-        """Score groups of features, given by their columns: one score a group, in the order of `groups`."""
+        """Score groups of features, given by their columns, one score for each group."""
         raise MissingCapability(
             f"{self.label} scores features one at a time and cannot score groups of them. Use KL(), Derivative() or "
             "RATE(), or leave `groups` out."
         )
 
     def category_relevance(self, reference: Reference, points: Points, levels: Levels) -> Relevance:
-        """Score a category by changes of its level; values and terms are (n,)."""
+        """Score a category by changes of its level; values and terms have shape (n,)."""
         raise MissingCapability(
             f"{self.label} has no score for categories. Use KL() or VAR(), or leave `categorical` out."
         )
 
     @property
     def label(self) -> str:
-        """The measure as one would type it: only the choices that differ from the defaults."""
+        """The measure as Python code, without options that have their defaults."""
         chosen = [
             f"{choice.name}={getattr(self, choice.name)!r}"
             for choice in fields(self)  # type: ignore[arg-type]
@@ -75,7 +75,7 @@ class RateMeasure(Measure):
         return "per standard deviation of the feature" if self.units == "sd" else "per unit of the feature"
 
     def directions(self, points: Points, groups: Groups) -> np.ndarray:
-        """Return `group_directions`; the columns of a group have only their standard deviations in common."""
+        """Return `group_directions`; only "sd" is a common unit of the columns of a group."""
         if self.units == "raw":
             raise ValueError(
                 f'{self.label} has no score of a group, whose columns share no raw unit. Use `units="sd"`, the default.'
@@ -90,12 +90,12 @@ class Relevance:
     Attributes
     ----------
     values : array (n, p) or (p,)
-        A score for each point and feature, or for each feature where the measure is one of the whole model.
+        A score for each point and feature, or for each feature if the measure has no pointwise scores.
     units : str
     terms : mapping of str to array
         Parts of the squared values, such as what moves the mean and what moves the variance.
     details : mapping
-        Numbers that the measure reports of itself.
+        Further results of the measure.
     notices : tuple of str
         Warnings for the user.
     """
@@ -107,7 +107,7 @@ class Relevance:
     notices: tuple[str, ...] = ()
 
     def term(self, name: str) -> np.ndarray:
-        """One of `terms`, or the squared values where there is only one term."""
+        """Return one of `terms`, or the squared values where there is only one term."""
         return self.terms[name] if name in self.terms else self.values**2
 
     def map(self, function: Callable[[np.ndarray], np.ndarray]) -> Relevance:
@@ -117,9 +117,9 @@ class Relevance:
 
 
 def score_groups(measure: Measure, model: Reference, points: Points, groups: FeatureGroups) -> Relevance:
-    """Score all groups by the smaller model of the columns in use; groups without any of them score exactly 0.
+    """Score all groups by the smaller model of the used columns; groups without any of them score exactly 0.
 
-    The conditionals of VAR, too, are then given the columns in use only.
+    The conditionals of VAR then depend on the used columns only, too.
     """
     used = model.used
     columns = used or (0,)  # a model needs some column
@@ -134,14 +134,14 @@ def score_groups(measure: Measure, model: Reference, points: Points, groups: Fea
 
 
 def scatter_scores(values: np.ndarray, kept: Sequence[int], n_groups: int) -> np.ndarray:
-    """Put the scores of some groups, (..., k), among those of all groups, which are 0."""
+    """Return scores of all groups, 0 except for the groups `kept`, which have `values` (..., k)."""
     wide = np.zeros((*values.shape[:-1], n_groups))
     wide[..., list(kept)] = values
     return wide
 
 
 def apply_measure(measure: Measure, model: Reference, points: Points, groups: FeatureGroups) -> Relevance:
-    """Score the groups by a measure of the model as it is: categories by their levels, all others as they move."""
+    """Score the groups by a measure of the unchanged model: categories by their levels, all others by moving them."""
     moving = [k for k in range(len(groups.columns)) if k not in groups.levels]
     members = tuple(groups.columns[k] for k in moving)
     found = None
@@ -158,7 +158,7 @@ def apply_measure(measure: Measure, model: Reference, points: Points, groups: Fe
     categories = {k: measure.category_relevance(model, points, levels) for k, levels in groups.levels.items()}
 
     def merge(part: Callable[[Relevance], np.ndarray]) -> np.ndarray:
-        """Put a part of the scores of both kinds of groups in the order of all groups."""
+        """Combine a part of the scores of categories and other groups, in the order of all groups."""
         columns = {k: part(each) for k, each in categories.items()}
         if found is not None:
             columns |= dict(zip(moving, part(found).T, strict=True))

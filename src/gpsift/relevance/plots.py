@@ -1,4 +1,4 @@
-"""Matplotlib pictures of a ranking."""
+"""Draw a ranking with Matplotlib."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ LABEL_LENGTH = 28
 
 
 def relevance_bars(ranking: Ranking, *, features: Sequence[int | str] | None = None, ax: Axes | None = None) -> Axes:
-    """Draw horizontal bars of the scores, the most relevant on top, split by what moves the mean and the variance.
+    """Draw horizontal bars of the scores, the most relevant on top, divided into mean and variance terms.
 
-    Lines are 90 % intervals, where there are any. Beside bars of VAR stand their shares of variance.
+    Lines are 90 % intervals, where there are any. Labels of VAR bars are their shares of variance.
     """
     chosen = _choose(ranking, features, min(MAX_BARS, ranking.n_shown))
     ax = new_axes(6.4, 1.2 + 0.3 * len(chosen)) if ax is None else ax
@@ -56,7 +56,7 @@ def relevance_bars(ranking: Ranking, *, features: Sequence[int | str] | None = N
         title += f" (the first {len(chosen)} of {len(ranking.names)})"
     has_legend = bool(ranking.terms) or ranking.draws is not None
     ax.set_title(title, pad=ROOM_FOR_LEGEND if has_legend else None)
-    if has_legend:  # between title and bars: these leave no corner free where the last ones are long
+    if has_legend:  # between title and bars, because long bars fill all corners
         ax.legend(
             frameon=False, fontsize="small", ncols=3, columnspacing=1.0, loc="lower right", bbox_to_anchor=(1.0, 0.98)
         )
@@ -87,11 +87,11 @@ def pointwise_relevance(
     figure, axes = plt.subplots(
         rows, columns, figsize=(3.2 * columns, 2.6 * rows), sharey=True, squeeze=False, layout="constrained"
     )
-    for place, j in zip(axes.flat, chosen, strict=False):
-        _draw_points(place, ranking, j)
-    for place in axes.flat[len(chosen) :]:
-        place.set_visible(False)
-    axes[0, 0].set_ylim(0, top)  # shared by all panels, and so by the tallest of them
+    for panel, j in zip(axes.flat, chosen, strict=False):
+        _draw_points(panel, ranking, j)
+    for panel in axes.flat[len(chosen) :]:
+        panel.set_visible(False)
+    axes[0, 0].set_ylim(0, top)  # all panels share this axis
     figure.supylabel(f"{ranking.measure} at each point")
     return figure
 
@@ -106,7 +106,7 @@ def _draw_points(ax: Axes, ranking: Ranking, j: int) -> None:
 
 
 def _choose(ranking: Ranking, features: Sequence[int | str] | None, most: int) -> list[int]:
-    """Indices of the features to show: those asked for, or the most relevant."""
+    """Return the indices of the requested features, or of the most relevant ones."""
     if features is None:
         return [int(j) for j in ranking.order[:most]]
     chosen = []
@@ -119,12 +119,12 @@ def _choose(ranking: Ranking, features: Sequence[int | str] | None, most: int) -
 
 
 def new_axes(width: float, height: float) -> Axes:
-    """Axes of a new figure of this size in inches."""
+    """Return the axes of a new figure of this size in inches."""
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 
 def short(name: str) -> str:
-    """A name that fits beside an axis."""
+    """Shorten a name to fit beside an axis."""
     return shorten(name, LABEL_LENGTH)

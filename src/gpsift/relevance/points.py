@@ -12,7 +12,7 @@ from gpsift.reference import dask as cluster
 from gpsift.reference.inputs import Inputs, Points, same_rows
 from gpsift.relevance.measure import Measure
 
-# At most this many rows of a dask collection are scored point by point.
+# At most this many rows of a dask collection have pointwise scores.
 KEPT_ROWS = 10_000
 
 
@@ -20,16 +20,16 @@ KEPT_ROWS = 10_000
 class RankedPoints:
     """The points of a ranking."""
 
-    points: Points  # in this process; they have pointwise scores
-    rows: np.ndarray  # their numbers among the rows that were given, (n,)
+    points: Points  # those with pointwise scores, in this process
+    rows: np.ndarray  # the row numbers of the points in X, (n,)
     is_sample: bool  # whether they were drawn at random
-    # All rows of a dask collection, where scores are averaged over more than the points.
+    # The rows of a dask collection, if scores are averaged over all of them.
     full_data: cluster.ClusterRows | None = None
 
     @classmethod
     def read(cls, inputs: Inputs, X: Any, points: Any, seed: int, measure: Measure) -> Self:
         """Read the arguments of `rank`, for a model with these inputs."""
-        source = _source(inputs, X)
+        source = _read_source(inputs, X)
         is_count = np.ndim(points) == 0
         if source is None:
             if X is None or (type(X) is np.ndarray and same_rows(X, inputs.X)):  # checked when the model was fitted
@@ -63,8 +63,8 @@ class RankedPoints:
         return len(self.rows) if self.full_data is None else self.full_data.n
 
 
-def _source(inputs: Inputs, X: Any) -> cluster.ClusterRows | None:
-    """The rows of a dask collection, given as X or by a model that was fitted to one; None for rows in memory."""
+def _read_source(inputs: Inputs, X: Any) -> cluster.ClusterRows | None:
+    """Return the rows of a dask collection, X or the model's training inputs; None for rows in memory."""
     if not is_dask(X):
         return inputs.source if X is None else None
     if not inputs.are_known:

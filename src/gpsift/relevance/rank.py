@@ -68,19 +68,19 @@ def rank(
         `KL()` by default; `VAR()`, `Derivative()`, `RATE()`, `ARD()`.
     groups : mapping of str to sequence of names or indices, optional
         Features to score together, such as ``{"place": ["lat", "lon"]}``: the columns of a category, the powers of a
-        variable. All others stay on their own. For `KL`, `VAR`, `Derivative` and `RATE`.
+        variable. All others are scored one by one. For `KL`, `VAR`, `Derivative` and `RATE`.
     categorical : iterable of names or indices, optional
         Features whose values are levels, and groups of columns that code one category together (indicators): scored by
-        changes from level to level, for `KL` and `VAR`. By default those that the model itself takes as categories.
+        changes from level to level, for `KL` and `VAR`. By default those that the model treats as categories.
     points : int or indices, optional
         Use only this many rows of X, drawn with `seed`, or the rows with these indices.
     aggregate : {"mean", "max"} or float
-        How the scores of the points become one: the mean as in the paper, the maximum, which finds features that matter
-        for few rows, or a quantile between 0 and 1.
+        How the scores of the points are aggregated: the mean as in the paper, the maximum, which finds features that
+        matter for few rows, or a quantile between 0 and 1.
     intervals : bool
-        Whether to say at once how far the data leave the scores open: for the price of a fit or two, scores with other
-        hyperparameters that explain the data as well. Without, `Ranking.interval` and `Ranking.rank_probability` do it
-        when they are asked. A model whose hyperparameters were drawn (`NUTS`) has them anyway.
+        Whether to compute intervals of the scores now, in the time of a fit or two, from scores with other plausible
+        hyperparameters. Otherwise `Ranking.interval` and `Ranking.rank_probability` compute them when called. A model
+        whose hyperparameters were drawn (`NUTS`) has intervals in any case.
     seed : int
         For the choice of `points` and the draws of `intervals`.
 
@@ -118,13 +118,13 @@ def rank(
     is_pointwise = first.values.ndim == 2
     if is_pointwise and rows is not None:
         scores = [
-            aggregate_over_rows(rows, partial(_score_rows, measure, _without_rows(each), feature_groups), aggregate)
+            aggregate_over_rows(rows, partial(_score_rows, measure, _drop_rows(each), feature_groups), aggregate)
             for each in track(members, len(members))
         ]
     else:
         scores = [aggregate_over_points(each.values, aggregate) for each in found]
 
-    draw_scores_later = None  # for points in memory; an ensemble has draws
+    draw_scores_later = None  # a function for points in memory; an ensemble has draws
     if rows is None and not isinstance(model, Ensemble):
         aggregated = partial(aggregate_over_points, aggregate=aggregate)
         draw_scores_later = partial(draw_scores, model, measure, scored, feature_groups, aggregated, seed)
@@ -156,7 +156,7 @@ def rank(
 
 
 def aggregate_over_points(values: np.ndarray, aggregate: str | float) -> np.ndarray:
-    """Aggregate the scores of points, (n, p), to one for each group; those of the whole model, (p,), are so already."""
+    """Aggregate the scores of points, (n, p), to one for each group; scores without points, (p,), are unchanged."""
     if values.ndim == 1:
         return values
     if isinstance(aggregate, str):
@@ -167,7 +167,7 @@ def aggregate_over_points(values: np.ndarray, aggregate: str | float) -> np.ndar
 def aggregate_over_rows(
     source: ClusterRows, score_rows: Callable[[Rows], np.ndarray], aggregate: str | float
 ) -> np.ndarray:
-    """Aggregate the scores of all rows of a dask collection; `score_rows` gives those of a chunk, (n, p)."""
+    """Aggregate the scores of all rows of a dask collection; `score_rows` returns those of a chunk, (n, p)."""
     if not isinstance(aggregate, str):
         raise ValueError(
             f"A quantile, aggregate={aggregate!r}, needs the scores of all rows at once, and these are rows of a dask "
@@ -179,7 +179,7 @@ def aggregate_over_rows(
 
 @dataclass(frozen=True, eq=False)
 class ScoreSums(Totals):
-    """Sum and largest of the pointwise scores of n rows, (p,) each."""
+    """The sum and the largest of the pointwise scores of n rows, (p,) each."""
 
     n: int
     total: np.ndarray
@@ -190,7 +190,7 @@ class ScoreSums(Totals):
 
 
 def score_sums(score_rows: Callable[[Rows], np.ndarray], rows: Rows) -> ScoreSums:
-    """Sum the scores of a chunk of rows. The name is the title of the pass in dask's dashboard."""
+    """Sum the scores of a chunk of rows. Dask's dashboard shows the name of this function."""
     values = score_rows(rows)
     return ScoreSums(len(values), values.sum(axis=0), values.max(axis=0))
 
@@ -199,17 +199,17 @@ def _score_rows(measure: Measure, model: Reference, groups: FeatureGroups, rows:
     return apply_measure(measure, model, model.inputs.points(rows.X, size=rows.size), groups).values
 
 
-def _without_rows(model: Any) -> Reference:
-    """The model without its own rows, which makes it light enough to be sent to where rows are."""
+def _drop_rows(model: Any) -> Reference:
+    """Copy the model without its rows, so that little data are sent to workers."""
     return model if model.inputs.source is None else replace(model, inputs=replace(model.inputs, source=None))
 
 
 def _used_groups(model: Reference | Ensemble, groups: FeatureGroups) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Which groups a model uses, and the steepest slopes of the others; None where it uses all columns."""
-    on = set(model.used)
-    if len(on) == model.inputs.n_features:
+    """Return which groups a model uses, and the steepest slopes of the others; None where it uses all columns."""
+    used_columns = set(model.used)
+    if len(used_columns) == model.inputs.n_features:
         return None, None
-    used = np.array([bool(on.intersection(columns)) for columns in groups.columns])
+    used = np.array([bool(used_columns.intersection(columns)) for columns in groups.columns])
     slopes = np.array([model.slopes[list(columns)].max() for columns in groups.columns])
     return used, np.where(used, -np.inf, slopes)
 
@@ -217,7 +217,7 @@ def _used_groups(model: Reference | Ensemble, groups: FeatureGroups) -> tuple[np
 def _details_of_groups(
     scored: FeatureGroups, inputs: Inputs, groups: Mapping[str, Sequence[str | int]] | None
 ) -> dict[str, Any]:
-    """The columns of named groups and the numbers of levels of categories, for the details of the ranking."""
+    """Return the columns of named groups and the numbers of levels of categories, for `Ranking.details`."""
     details: dict[str, Any] = {}
     if groups:
         columns = dict(zip(scored.names, scored.columns, strict=True))
@@ -232,7 +232,7 @@ def _average(arrays: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def versions() -> dict[str, str]:
-    """Versions of the software that computed a result."""
+    """Return the versions of the software that computed a result."""
     return {
         "gpsift": __version__,
         "python": platform.python_version(),
@@ -268,9 +268,9 @@ MEASURES: Mapping[str, type[Measure]] = {
 
 
 def get_measure(measure: Any, *others: str) -> Measure:
-    """Return the measure that is given as an object, by its name, or as None, which is `KL()`.
+    """Return a measure unchanged, or the measure of a name; None is `KL()`.
 
-    `others` are further names that the caller understands, for the error message.
+    `others` are further names that the caller accepts, for the error message.
     """
     if measure is None:
         return KL()

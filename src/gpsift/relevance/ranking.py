@@ -1,4 +1,4 @@
-"""The answer of `rank`: a score for each feature, and where it comes from.
+"""This module has the result of `rank`: a score for each feature, and how it was computed.
 
 `Ranking` holds the scores and the numbers that follow from them. `gpsift.relevance.display` prints and exports it,
 `gpsift.relevance.plots` draws it.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-# Of intervals, unless another one is asked for.
+# The default probability of intervals.
 LEVEL = 0.9
 NO_DRAWS = (
     "This ranking has no draws of its scores, and no model beside it that could make them: it comes from a file or "
@@ -39,44 +39,44 @@ class ScoreDraws(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ranking(Serializable):
-    """How relevant each feature is to a model's predictions, and where.
+    """The relevance of each feature to a model's predictions, for all points together and at each point.
 
     Attributes
     ----------
     measure : str
-        The measure as it would be typed.
+        The measure as Python code.
     scores : array (p,)
-        One score a feature; larger is more relevant.
+        One score for each feature; larger is more relevant.
     pointwise : array (n, p) or None
         The score at each point, before aggregation; None for a measure of the whole model (ARD).
     order : array (p,)
         Feature indices, the most relevant first.
     names : tuple of str
     spread : array (p,) or None
-        Standard deviation of `pointwise` over the points: how unevenly a feature matters. Not an interval of the score.
+        Standard deviation of `pointwise` over the points, which is not the uncertainty of the score.
     units : str
         The units of the scores.
     terms : mapping of str to array (n, p)
-        Squared parts of `pointwise`, such as what moves the mean and what moves the variance.
+        The terms of squared `pointwise`, such as those of the mean and of the variance.
     points : array (n, p)
         The inputs at which `pointwise` was computed.
     rows : array (n,)
         Their row numbers in the X that was given.
     details : mapping
-        How the ranking was made: aggregate, seed, versions and what the measure reports of itself.
+        How the ranking was computed: aggregate, seed, versions and details of the measure.
     draws : array (s, p) or None
-        The scores of each draw of the hyperparameters. Where the model itself was drawn, `scores` is their mean. Where
-        intervals were asked for, the first of them are computed, and the others are predicted from these.
+        The scores of each draw of the hyperparameters. For a model with drawn hyperparameters `scores` is their mean.
+        For intervals of other models the first of them are computed, and the others may be predicted from these.
     k_hat : float or None
-        How far to trust draws that intervals were asked for: up to 0.7. Beyond, use `NUTS()`.
+        Pareto diagnostic of draws for intervals. They are reliable up to 0.7; above it use `NUTS()`.
     used : array (p,) of bool, or None
         Which features the model uses; the others were switched off, and their scores are exactly 0. None where the
         model uses all of them, as far as is known.
     slopes : array (p,) or None
         For features that are not used the steepest slope of the log evidence as they enter, in standard deviations
-        under noise; minus infinity where it is not known. It decides the order of those without a score.
+        under noise; minus infinity where it is not known. Unused features are ordered by it.
     draw_scores : callable or None
-        Makes `draws` and `k_hat` when an interval is asked for. It holds the model, and is not stored or pickled.
+        Computes `draws` and `k_hat` for the first interval. It holds the model, and is not stored or pickled.
     """
 
     measure: str
@@ -119,7 +119,7 @@ class Ranking(Serializable):
 
     @property
     def close(self) -> Mapping[str, float]:
-        """The first features that are not used but would be next, with their slopes."""
+        """The unused features with the steepest slopes, and these slopes."""
         if self.used is None or self.slopes is None:
             return {}
         next_ones = [j for j in self.order[int(self.used.sum()) :][:N_CLOSE] if np.isfinite(self.slopes[j])]
@@ -127,7 +127,7 @@ class Ranking(Serializable):
 
     @property
     def n_shown(self) -> int:
-        """Number of features that tables list, in their order: those used and those that came close."""
+        """Number of features that tables list: those used and those in `close`."""
         return len(self.names) if self.used is None else int(self.used.sum()) + len(self.close)
 
     @property
@@ -136,7 +136,7 @@ class Ranking(Serializable):
         n_hidden = len(self.names) - self.n_shown
         return (others_not_used(n_hidden),) if n_hidden else ()
 
-    # What scores consist of
+    # The terms and shares of scores
 
     @property
     def spread(self) -> np.ndarray | None:
@@ -152,14 +152,14 @@ class Ranking(Serializable):
 
     @property
     def shares(self) -> Mapping[str, np.ndarray]:
-        """How much of each feature's squared relevance is in each of `terms`, averaged over the points, (p,) each."""
+        """The share of each of `terms` in the squared relevance of each feature, over all points, (p,) each."""
         sums = {name: values.sum(axis=0) for name, values in self.terms.items()}
         total = sum(sums.values())
         return {name: each / np.where(total > 0, total, 1.0) for name, each in sums.items()}
 
     @property
     def mean_shares(self) -> np.ndarray | None:
-        """How much of the squared score at each point moves the mean, (n, p); None where it has no such parts."""
+        """The share of the mean term in the squared score at each point, (n, p); None without such terms."""
         if set(self.terms) != {"mean", "variance"}:
             return None
         mean, total = self.terms["mean"], self.terms["mean"] + self.terms["variance"]
@@ -167,24 +167,24 @@ class Ranking(Serializable):
 
     @property
     def effect_shares(self) -> np.ndarray | None:
-        """Each score as a part of the sum of all, (p,), for mean scores by VAR; None for others, no variances.
+        """Each score as a share of their sum, (p,), for mean scores by VAR; None for others, which are no variances.
 
-        They estimate the total effects of the features beside one another. For independent features without
-        interactions these are parts of the variance of the predicted mean. An interaction counts for every feature in
-        it; variance that correlated features share counts for none of them.
+        They compare the total effects of the features. For independent features without interactions these are shares
+        of the variance of the predicted mean. An interaction counts for each of its features; variance that correlated
+        features share counts for none of them.
         """
         if not self.measure.startswith("VAR(") or self.details.get("aggregate", "mean") != "mean":
             return None
         total = self.scores.sum()
         return self.scores / (total if total > 0 else 1.0)
 
-    # How far the data leave scores open
+    # The uncertainty of scores
 
     def interval(self, level: float = LEVEL) -> np.ndarray:
-        """Central interval of each score over the draws of the hyperparameters, (p, 2); the score itself is in it.
+        """Return the central interval of each score over the draws of the hyperparameters, (p, 2).
 
-        A score of the fit that is beyond an end is taken for the end. Draws that are not there yet are made now, in the
-        time of a fit or two, and kept.
+        A score outside the interval replaces the nearer end. Missing draws are computed now, in the time of a fit or
+        two, and kept.
         """
         return interval_with(self.scores, self.known_draws, level)
 
@@ -195,7 +195,7 @@ class Ranking(Serializable):
         return np.mean(ranks[:, :, None] == np.arange(1, ranks.shape[1] + 1), axis=0)
 
     def in_first_probability(self, k: int) -> np.ndarray:
-        """Share of the draws in which a feature is among the first k, (p,)."""
+        """Return the share of the draws in which a feature is among the first k, (p,)."""
         return self.rank_probability[:, :k].sum(axis=1)
 
     def with_intervals(self) -> Ranking:
@@ -207,7 +207,7 @@ class Ranking(Serializable):
 
     @property
     def known_draws(self) -> np.ndarray:
-        """`draws`, which are made now where there are none yet, (s, p)."""
+        """The `draws`, computed now if there are none, (s, p)."""
         return self._drawn_scores.scores if self.draws is None else self.draws
 
     @cached_property
@@ -237,16 +237,16 @@ class Ranking(Serializable):
             draw_scores=None if self.draw_scores is None else draw_scores,
         )
 
-    # How it is shown
+    # Display
 
     def to_frame(self) -> pd.DataFrame:
-        """A data frame with a row for each feature, the most relevant first; whether it is used, where some are not."""
+        """Return a data frame with a row for each feature, the most relevant first."""
         from gpsift.relevance import display
 
         return display.to_frame(self)
 
     def to_shap(self) -> Any:
-        """The pointwise scores as shap's Explanation, for its plots, such as ``shap.plots.beeswarm``.
+        """Return the pointwise scores as shap's Explanation, for its plots, such as ``shap.plots.beeswarm``.
 
         They are no Shapley values: relevances are not negative and do not add up to the prediction.
         """
@@ -255,7 +255,7 @@ class Ranking(Serializable):
         return display.to_shap(self)
 
     def to_arviz(self) -> Any:
-        """The scores of all draws as ArviZ's InferenceData: `relevance` and `rank` by draw and feature."""
+        """Return the scores of all draws as ArviZ's InferenceData: `relevance` and `rank` by draw and feature."""
         from gpsift.relevance import display
 
         return display.to_arviz(self)
@@ -268,7 +268,7 @@ class Ranking(Serializable):
         kind : {"bars", "pointwise"}
             Bars of the scores, or the relevance at every point against the feature's value.
         features : sequence of names or indices, optional
-            Which features to show; by default the most relevant ones.
+            Features to show; by default the most relevant ones.
         ax : matplotlib Axes, optional
             Where to draw the bars.
         """
@@ -291,10 +291,10 @@ class Ranking(Serializable):
 
 
 def interval_with(value: np.ndarray, draws: np.ndarray, level: float) -> np.ndarray:
-    """Return the central interval of draws (s, p), extended to the value (p,) where that is beyond an end; (p, 2).
+    """Return the central interval of draws (s, p), extended to include the value (p,), as an array (p, 2).
 
-    The value is that of a fit, which has a stronger prior than the draws around it and may have switched a feature off:
-    the data allow it, too.
+    The value is that of a fit, which has a stronger prior than the draws around it and may have switched a feature off;
+    it is plausible, too.
 
     >>> interval_with(np.array([0.0, 2.5]), np.array([[1.0, 2.0], [2.0, 3.0], [3.0, 4.0]]), level=1.0)
     array([[0., 3.],

@@ -1,8 +1,8 @@
-r"""The RATE measure: how much knowing the linear effect of a feature changes those of the others.
+r"""The RATE measure is the change of all other linear effects if the effect of a feature is known.
 
 The effect-size analogue of a function f at the points is its least-squares coefficients, beta = X^+ f with centred and
-standardised columns; given the posterior of f they are normal, with mean mu and covariance Omega = Lambda^-1. A feature
-is as central as the others' coefficients would change if its own were zero,
+standardised columns; given the posterior of f they are normal, with mean mu and covariance Omega = Lambda^-1. The
+centrality of a feature is the change of the other coefficients' posterior if its own is zero,
 
 .. math:: \mathrm{KLD}_j = \mathrm{KL}(p(\beta_{-j}) \,\|\, p(\beta_{-j} \mid \beta_j = 0))
           = \tfrac12 [t_j - \log(1 + t_j) + z_j^2 \, t_j], \qquad
@@ -13,10 +13,10 @@ and RATE is its share of the total. For a group G of features, t is a matrix:
 .. math:: \mathrm{KLD}_G = \tfrac12 [\mathrm{tr}(T) - \log\det(I + T) + z^T T z], \qquad
           T = C^T \Lambda_{GG} C - I, \quad z = C^{-1} \mu_G, \quad \Omega_{GG} = C C^T .
 
-Omega is singular where columns are linear combinations of one another, or where the data leave a coefficient no
-freedom. Everything is then said within its range: "beta_j = 0" means the direction onto which e_j projects there, and
-"the others" are all directions orthogonal to that one. With independent columns this is the formula above. Of two
-copies of a column, each gets what one of them would get without the other.
+Omega is singular where columns are linearly dependent, or where the data determine a coefficient exactly. The formulas
+then apply within its range: "beta_j = 0" means the projection of e_j onto the range, and "the others" are all
+directions orthogonal to it. With independent columns this is the formula above. Two equal columns each have the
+score of one of them alone.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from gpsift.relevance.measure import Measure, Relevance
 # Singular values of the standardised columns below this share of the largest are linear dependence: a correlation
 # matrix with a condition number of 1e12 has no usable inverse.
 DEPENDENT = 1e-6
-# Columns with a smaller part in every dependence are not named as members of one.
+# Columns with smaller coefficients in all linear dependences are not named as dependent.
 NAMEABLE = 1e-4
 # Directions in which the variance of f is below this share of the largest count as known: rounding alone leaves 1e-8 of
 # the variance where the signal variance is a million times the noise.
@@ -51,13 +51,13 @@ LISTED = 8
 
 @dataclass(frozen=True)
 class RATE(Measure):
-    """Relative centrality of the features' linear effects (RelATive cEntrality).
+    """The relative centrality of the features' linear effects (RelATive cEntrality).
 
     The function is projected onto the columns of X at the points, which gives one coefficient for each feature with a
-    joint posterior. A feature is central if fixing its coefficient at zero would change what is believed of all others.
+    joint posterior. A feature is central if fixing its coefficient at zero changes the posterior of all others.
     Scores are shares that add up to 1; under equal relevance each would be 1 / p.
 
-    RATE needs a model with a joint posterior at several points. It sees the linear part of an effect only. Coefficients
+    RATE needs a model with a joint posterior at several points. It scores the linear part of effects only. Coefficients
     of correlated columns are correlated, so these score high together, the more the closer they are to each other:
     look at the correlations first, and score such columns as one with `groups`. Columns that are exact combinations
     of others (all of them, with no more points than features) are scored within the range of the covariance, whose
@@ -96,7 +96,7 @@ class RATE(Measure):
         apart = [names for block, names in dependent.items() if not any(set(block) <= set(group) for group in groups)]
         notices = []
         if apart:
-            notices.append(_dependence(apart, rank, int(varies.sum()), len(points)))
+            notices.append(_dependence_notice(apart, rank, int(varies.sum()), len(points)))
         if not total > 0:
             notices.append("No coefficient tells RATE anything about another one: all scores are 0.")
         return Relevance(
@@ -110,8 +110,8 @@ class RATE(Measure):
 def reduce_columns(X: np.ndarray, varies: np.ndarray) -> tuple[np.ndarray, np.ndarray, Groups]:
     """Decompose the centred and standardised columns, Z = U S V^T, in their range of dimension r.
 
-    Returned are U (n, r), V S^-1 (p, r), with rows of zeros for columns that do not vary, and sets of columns that are
-    linear combinations of one another.
+    Return U (n, r), V S^-1 (p, r), with rows of zeros for columns that do not vary, and sets of linearly dependent
+    columns.
     """
     Z = X[:, varies] - X[:, varies].mean(axis=0)
     # In units of their standard deviations: minimum-norm coefficients of dependent columns depend on the units.
@@ -129,7 +129,7 @@ def reduce_columns(X: np.ndarray, varies: np.ndarray) -> tuple[np.ndarray, np.nd
 def effect_sizes(
     U: np.ndarray, pseudo_inverse: np.ndarray, mean: np.ndarray, covariance: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Posterior mean (p,) of beta = X^+ f, and a root (p, q) of its covariance of full column rank q."""
+    """Return the posterior mean (p,) of beta = X^+ f, and a root (p, q) of its covariance of full column rank q."""
     variances, directions = np.linalg.eigh(U.T @ covariance @ U)
     unknown = variances > KNOWN * max(variances.max(initial=0.0), 0.0)
     root = directions[:, unknown] * np.sqrt(variances[unknown])
@@ -137,7 +137,7 @@ def effect_sizes(
 
 
 def centrality(mean: np.ndarray, root: np.ndarray, groups: Sequence[Sequence[int]]) -> np.ndarray:
-    """KLD of each group of coefficients, beta ~ N(mean, root root^T)."""
+    """Return the KLD of each group of coefficients, beta ~ N(mean, root root^T)."""
     basis, R = np.linalg.qr(root)
     kld = np.zeros(len(groups))
     for number, group in enumerate(map(list, groups)):
@@ -145,10 +145,10 @@ def centrality(mean: np.ndarray, root: np.ndarray, groups: Sequence[Sequence[int
         left, cosines, right = np.linalg.svd(basis[group], full_matrices=False)
         free = cosines > DEPENDENT
         if free.sum() in (0, R.shape[0]):
-            continue  # a group without any freedom says nothing of others, and one with all freedom has no others
+            continue  # a group without variance changes no others, and one with all variance has no others
         B = right[free].T  # the directions of g that beta_G depends on
-        # Q C^T = R^T B has Omega = C C^T, and R^-1 B C = Q + E with E orthogonal to Q, so that T = E^T E: t is never
-        # the difference of lambda omega and 1.
+        # Q C^T = R^T B has Omega = C C^T, and R^-1 B C = Q + E with E orthogonal to Q, so that T = E^T E,
+        # without the cancellation in lambda omega - 1.
         Q, C_T = np.linalg.qr(R.T @ B)
         E = solve_lower(R.T, B, transpose=True) @ C_T.T - Q
         z = solve_lower(C_T.T, (left.T @ mean[group])[free] / cosines[free])
@@ -158,7 +158,7 @@ def centrality(mean: np.ndarray, root: np.ndarray, groups: Sequence[Sequence[int
     return kld
 
 
-def _dependence(blocks: Sequence[Sequence[str]], rank: int, n_varying: int, n_points: int) -> str:
+def _dependence_notice(blocks: Sequence[Sequence[str]], rank: int, n_varying: int, n_points: int) -> str:
     listed = "; ".join(
         ", ".join(block[:LISTED]) + (f" and {len(block) - LISTED} more" if len(block) > LISTED else "")
         for block in blocks[:LISTED]

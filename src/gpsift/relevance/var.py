@@ -1,22 +1,22 @@
-r"""The VAR measure: how much the latent mean varies along a feature, given the others (the paper's equation 5).
+r"""The VAR measure is the variance of the latent mean along a feature, given the others (the paper's equation 5).
 
 .. math::
     \mathrm{VAR}_{ij} = \mathrm{Var}_{t \sim p(x_j \mid x_{i,-j})} \, \mathrm{mean}(x_i \text{ with } x_{ij} := t)
 
 for a group of features over their joint conditional. The values that a feature is set to, and their weights, are nodes
 around its mean m_ij given the others. Under the normal conditional N(m_ij, s_j^2) of the paper they are those of a
-quadrature, m_ij + s_j t_q (`NormalNodes`). They reach beyond data that are bounded or skewed: the outermost of 11 nodes
-are 5 conditional standard deviations away, a uniform variable ends at 1.7. Residuals of the training rows have sizes
-that do occur (`ResidualNodes`):
+quadrature, m_ij + s_j t_q (`NormalNodes`). They extrapolate from bounded or skewed data: the outermost of 11 nodes are
+5 conditional standard deviations from the mean, the bounds of a uniform variable 1.7. Residuals of the training rows do
+not extrapolate as far (`ResidualNodes`):
 
 .. math:: m_{ij} + r_{jq} , \qquad r_{jq} \text{ the mean of the q-th of Q equal slices of the sorted } x_{ij} - m_{ij}
 
-over the training rows i, each weighing as much as it has rows. A group takes the residuals of whole rows, which keep
-its columns together.
+over the training rows i, with weights in proportion to the number of rows. The residuals of a group are those of whole
+rows, so that its columns stay dependent.
 
-A model with a latent function for each of several classes has the sum of their variances; what all classes share
-changes no prediction, and is not in their means. The nodes of a single feature are m_ij plus the same offsets for every
-row, which lets the squared exponential kernel take all of them from one matrix (`kernels.profiles`).
+For latent functions of several classes the variances are added; what all classes share changes no prediction, and is
+not in their means. The nodes of a single feature are m_ij plus the same offsets for every row, so that the squared
+exponential kernel computes all of them from one matrix (`kernels.profiles`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from gpsift.relevance.measure import Measure, Relevance
 Conditional = Literal["residuals", "normal"]
 CONDITIONALS: tuple[str, ...] = get_args(Conditional)
 N_NODES = {"residuals": 21, "normal": 11}
-# Of a group's nodes, this many are predicted at once.
+# This many nodes of a group are predicted at once.
 NODE_BLOCK = 2**13
 # A group's conditional is normal in several dimensions: a product rule of at most this many nodes, or this many Sobol
 # points (a power of 2).
@@ -53,11 +53,11 @@ MOST_RESIDUAL_ROWS = 2**SOBOL_POWER
 
 @dataclass(frozen=True)
 class VAR(Measure):
-    """Variance of the latent mean along the conditional distribution of a feature.
+    """The variance of the latent mean along the conditional distribution of a feature.
 
-    Scores are squares, in units of the target squared; their root compares with KL and with a slope. Averaged over the
-    points they estimate the total effect of each feature, the part of the variance that is left when all others are
-    known; `Ranking.effect_shares` relates them to one another.
+    Scores are in units of the target squared; compare their root with KL and with a slope. Averaged over the points
+    they estimate the total effect of each feature, the variance that remains when all others are known;
+    `Ranking.effect_shares` has their shares.
 
     Parameters
     ----------
@@ -68,11 +68,11 @@ class VAR(Measure):
         matrix (Ledoit-Wolf) when it is ill-conditioned or there are no more rows than features. "ridge" adds a diagonal
         until the condition number is 100, for reproducing the paper.
     conditional : {"residuals", "normal"}, optional
-        Around its mean given the others, a feature varies as it does in the training data ("residuals": those of its
-        regression on the others, sorted and averaged in as many equal slices as there are nodes), or as the normal
-        distribution does (the paper's choice). Residuals hardly reach beyond the data, which matters for bounded or
-        skewed inputs. By default residuals, and normal for a model that has kept the moments of its training inputs
-        only; `Ranking.details` says which it was.
+        The distribution of a feature around its mean given the others: that of the training data ("residuals" of its
+        regression on the others, sorted and averaged in as many equal slices as there are nodes), or the normal
+        distribution (the paper's choice). Residuals extrapolate little, which matters for bounded or skewed inputs. By
+        default residuals, but normal for a model that has only moments of its training inputs; `Ranking.details` has
+        the choice.
 
     Examples
     --------
@@ -136,7 +136,7 @@ class VAR(Measure):
 
 
 def _variances(reference: Reference, points: Points, nodes: Nodes, groups: Groups) -> np.ndarray:
-    """Variance of the latent mean at the points as each group moves, (n, number of groups)."""
+    """Return the variance of the latent mean at the points as each group moves, (n, number of groups)."""
     response = reference.at(points)
     base, sd = nodes.conditionals.mean(points.X), nodes.conditionals.sd
     values = np.zeros((len(points), len(groups)))
@@ -152,7 +152,7 @@ def _variances(reference: Reference, points: Points, nodes: Nodes, groups: Group
 
 
 def _joint_variance(reference: Reference, points: Points, nodes: Nodes, group: tuple[int, ...]) -> np.ndarray:
-    """Variance of the latent mean over the joint conditional of a group's columns, (n,)."""
+    """Return the variance of the latent mean over the joint conditional of a group's columns, (n,)."""
     center = nodes.conditionals.mean_of_group(points.X, group)
     offsets, weights = nodes.of_group(group)
     values = np.empty(len(points))
@@ -167,35 +167,35 @@ def _joint_variance(reference: Reference, points: Points, nodes: Nodes, group: t
 
 
 def variance_of_means(means: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Variance over the nodes of (n, q), or of (n, q, C) summed over several latent functions, one for each class."""
+    """Return the variance of means (n, q) over the nodes, or of means (n, q, C) summed over the classes, (n,)."""
     by_class = np.moveaxis(means, 2, 0) if means.ndim == 3 else means[None]
     return sum((weighted_variance(each, weights) for each in by_class), np.zeros(len(means)))
 
 
 def weighted_variance(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Variance along the last axis, around the mean: E[f^2] - E[f]^2 would cancel where f is nearly constant."""
+    """Return the variance along the last axis, without the cancellation in E[f^2] - E[f]^2."""
     change = values - values[:, :1]  # exactly 0 where nothing varies
     return (change - (change @ weights)[:, None]) ** 2 @ weights
 
 
 @dataclass(frozen=True, eq=False)
 class Nodes(ABC):
-    """Offsets from the conditional means, the same for every row, and their weights."""
+    """Nodes: offsets from the conditional means, the same for every row, and their weights."""
 
     conditionals: Conditionals
 
     @abstractmethod
     def of_feature(self, j: int) -> tuple[np.ndarray, np.ndarray]:
-        """Offsets of a feature and their weights, (q,) each."""
+        """Return the offsets of a feature and their weights, (q,) each."""
 
     @abstractmethod
     def of_group(self, group: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-        """Offsets of several features that move together, (q, k), and their weights, (q,)."""
+        """Return the offsets of several features that move together, (q, k), and their weights, (q,)."""
 
 
 @dataclass(frozen=True, eq=False)
 class NormalNodes(Nodes):
-    """Gauss-Hermite quadrature under the normal conditional."""
+    """Nodes of Gauss-Hermite quadrature under the normal conditional."""
 
     n_nodes: int
 
@@ -214,7 +214,7 @@ class NormalNodes(Nodes):
 
 @dataclass(frozen=True, eq=False)
 class ResidualNodes(Nodes):
-    """Quantiles of the residuals of a feature, given the others, at the training rows; made by `ResidualNodes.of`."""
+    """Nodes at quantiles of a feature's residuals, given the others, in the training rows."""
 
     X: np.ndarray  # training inputs, (n, p)
     quantiles: np.ndarray  # (q, p)
@@ -235,10 +235,10 @@ class ResidualNodes(Nodes):
 
 
 def slice_means(values: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Means of equal slices of each sorted column, (q, p): quantiles that keep the mean, and nearly all of the spread.
+    """Return the means of equal slices of each sorted column, (q, p), and the share of the rows in each slice, (q,).
 
-    There are `most` slices, or one for each row where these are fewer; beside them the part of the rows in each, (q,).
-    Quantiles in the middle of slices, and nodes that are stretched by what slices lose of the variance, are no better.
+    There are `most` slices, or one for each row if these are fewer. The means keep the mean of the column, and nearly
+    all of its variance. Middles of slices, and nodes scaled to restore the variance, are no better.
     """
     n = len(values)
     edges = np.rint(np.linspace(0, n, min(most, n) + 1)).astype(int)
@@ -247,7 +247,7 @@ def slice_means(values: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def spread_rows(values: np.ndarray, most: int) -> np.ndarray:
-    """Choose rows that represent all: each of them, or `most` evenly spaced ones along the longest axis."""
+    """Choose rows that represent all: each of them, or `most` evenly spaced ones along the first principal axis."""
     n = len(values)
     if n <= most:
         return np.arange(n)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from gpsift._utils.rows import Rows
 from gpsift.likelihoods import Binomial, Gaussian
-from gpsift.reference.dask.summary import NOWHERE, Bounds, Spread, Values, cloud, mark_missing, summarise
+from gpsift.reference.dask.summary import NOWHERE, Bounds, Spread, Values, mark_missing, sum_products, summarise
 from gpsift.reference.inputs import InputMoments
 
 
@@ -73,7 +73,9 @@ def test_extremes_are_the_first_of_their_rows(rows):
 
 def test_cloud_in_parts_has_the_moments_of_all_rows(rows):
     moments = InputMoments.of(rows.X)
-    found = in_parts(lambda chunk: cloud(moments.center, moments.sd, chunk.X), rows).moments(moments.center, moments.sd)
+    found = in_parts(lambda chunk: sum_products(moments.center, moments.sd, chunk.X), rows).moments(
+        moments.center, moments.sd
+    )
     assert_allclose(found.correlation, moments.correlation, rtol=1e-12, atol=1e-12)
     assert_allclose(found.quartic, moments.quartic, rtol=1e-12)
     assert found.n == 400

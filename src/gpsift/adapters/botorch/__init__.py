@@ -1,4 +1,4 @@
-"""Models of BoTorch: `models.py` reads them, `outputs.py` reads each output and the transforms around it."""
+"""This package reads models of BoTorch: `models.py` the models, `outputs.py` each output and its transforms."""
 
 from gpsift.adapters.botorch.models import reference_of
 

@@ -1,13 +1,13 @@
-"""Models of BoTorch: Gaussian processes with transforms of inputs and outcomes, several outputs, draws, categories.
+"""Read models of BoTorch, with transforms of inputs and outcomes, several outputs, draws, and categories.
 
-Predictions are those of ``model.posterior(X, observation_noise=True)``, in the units of what the user passes to it.
-Everything is read from a copy in evaluation mode, because calling a model of BoTorch changes it.
+Predictions are those of ``model.posterior(X, observation_noise=True)``, with X in the user's units. The adapter reads a
+copy in evaluation mode, because calling a model of BoTorch changes it.
 
 A model is read in three steps. It is divided into its outputs and draws, each a `Part` (`outputs.py`). The latent
 posterior of a part becomes a `LatentGP`, with closed-form derivatives, if its kernel, mean function and `forward` are
-known; it is one of the columns that the model sees, after the input transform. An input transform that acts on each
-column alone is then undone by the chain rule (`ColumnMapped`, `Coordinatewise`). Everything else, such as a transform
-that mixes columns, a kernel of categories or several tasks, is differentiated by torch.
+known. Its inputs are those after the input transform. A transform of each column alone is included by the chain rule
+(`ColumnMapped`, `Coordinatewise`). torch differentiates all other models, such as those with a transform that mixes
+columns, a kernel of categories or several tasks.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def reference_of(
         Variance of the noise of a new observation, in squared units of the target. By default that of
         ``posterior(X, observation_noise=True)``: where `train_Yvar` was given, its mean.
     derivatives : {"auto", "closed", "autograd"}
-        "closed" refuses models without closed form here, "autograd" differentiates through the model even with one.
+        "closed" refuses models without closed form, "autograd" differentiates through the model in any case.
     X_train : array or data frame (n, p), optional
         The training inputs, where the model does not keep them.
     feature_names, output_names : sequence of str, optional
@@ -81,11 +81,11 @@ def reference_of(
 def read_outputs(
     model: Any, options: Options, outcome_of: Mapping[str, OutcomeMap] | None = None
 ) -> tuple[dict[str, Reference | Ensemble], np.ndarray]:
-    """Read each output by its name, and its unit in a sum over outputs.
+    """Return each output by its name, and the units of the outputs in sums over them.
 
     The target of the model may be an outcome of the user's by `outcome_of`; `noise` is in units of that target.
     """
-    parts = _parts(model, options)
+    parts = _divide(model, options)
     names = [f"y{k + 1}" for k in range(len(parts))] if options.output_names is None else list(options.output_names)
     if len(names) != len(parts) or len(set(names)) < len(names):
         raise ValueError(f"`output_names` must be {len(parts)} different names, one for each output, got {names}.")
@@ -106,14 +106,14 @@ def read_outputs(
 def combine_outputs(
     outputs: Mapping[str, Reference | Ensemble], units: np.ndarray, output: int | str | None
 ) -> Reference | Ensemble:
-    """Return the output that was chosen, or the only one, or all of them together."""
+    """Return the chosen output, or the only one, or all of them together."""
     if output is not None:
         return choose_output(outputs, output)
     return next(iter(outputs.values())) if len(outputs) == 1 else stack_outputs(outputs, units)
 
 
-def _parts(model: Any, options: Options) -> list[Sequence[Part]]:
-    """Divide a model into its outputs, and these into their draws."""
+def _divide(model: Any, options: Options) -> list[Sequence[Part]]:
+    """Divide a model into outputs, and these into draws of the hyperparameters."""
     for kind, divide in PARTS.items():
         if isinstance(model, kind):
             return divide(model, options)
@@ -124,11 +124,11 @@ def _parts(model: Any, options: Options) -> list[Sequence[Part]]:
     )
 
 
-def _list(model: ModelList, options: Options) -> list[Sequence[Part]]:
-    return [parts for member in model.models for parts in _parts(member, options)]
+def _divide_list(model: ModelList, options: Options) -> list[Sequence[Part]]:
+    return [parts for member in model.models for parts in _divide(member, options)]
 
 
-def _exact(model: Any, _: Options) -> list[Sequence[Part]]:
+def _divide_exact(model: Any, _: Options) -> list[Sequence[Part]]:
     if model.covar_module is None:
         raise ValueError(f"This {type(model).__name__} is not fitted yet: call `fit_fully_bayesian_model_nuts` first.")
     if tuple(model.batch_shape) and not model._is_ensemble:
@@ -136,25 +136,25 @@ def _exact(model: Any, _: Options) -> list[Sequence[Part]]:
             f"This {type(model).__name__} is a batch of models of different data (batch_shape "
             f"{tuple(model.batch_shape)}), and each has a ranking of its own. Fit one for each, or a ModelListGP."
         )
-    model = _drawn_copy(model) if model._is_fully_bayesian else private_copy(model)
+    model = _copy_with_draws(model) if model._is_fully_bayesian else private_copy(model)
     if model._is_ensemble:
         return [[ExactPart(model, draw=draw) for draw in range(model.batch_shape[0])]]
     return [[ExactPart(model, k)] for k in range(model.num_outputs)]
 
 
-def _drawn_copy(model: Any) -> Any:
-    """Copy a fully Bayesian model without passing through training mode, where it would lose its draws."""
+def _copy_with_draws(model: Any) -> Any:
+    """Copy a fully Bayesian model; training mode, as in `private_copy`, would delete its draws."""
     cache = model.prediction_strategy
     twin = deepcopy(model, {} if cache is None else {id(cache): None})
     return twin.eval().requires_grad_(False).to(precision_of(model.train_targets.device))
 
 
-def _variational(model: Any, _: Options) -> list[Sequence[Part]]:
+def _divide_variational(model: Any, _: Options) -> list[Sequence[Part]]:
     model = private_copy(model)
     return [[VariationalPart(model, k)] for k in range(model.num_outputs)]
 
 
-def _multitask(model: Any, options: Options) -> list[Sequence[Part]]:
+def _divide_multitask(model: Any, options: Options) -> list[Sequence[Part]]:
     if model._is_ensemble:
         raise TypeError(
             f"{type(model).__name__}, with draws of several tasks, is not known here. Fit a model for each."
@@ -169,25 +169,25 @@ def _multitask(model: Any, options: Options) -> list[Sequence[Part]]:
 
 
 PARTS: dict[type, Any] = {
-    ModelList: _list,
-    MultiTaskGP: _multitask,
-    SingleTaskGP: _exact,
-    AbstractFullyBayesianSingleTaskGP: _exact,
-    ApproximateGPyTorchModel: _variational,
+    ModelList: _divide_list,
+    MultiTaskGP: _divide_multitask,
+    SingleTaskGP: _divide_exact,
+    AbstractFullyBayesianSingleTaskGP: _divide_exact,
+    ApproximateGPyTorchModel: _divide_variational,
 }
 
 
 def _read_part(part: Part, options: Options) -> Reference:
     """Read one output at one draw of the hyperparameters."""
-    reference = closed_form_or_none(lambda: _closed_form(part, options), part.model, options.derivatives)
-    reference = _automatic(part, options) if reference is None else reference
+    reference = closed_form_or_none(lambda: _read_closed_form(part, options), part.model, options.derivatives)
+    reference = _read_automatic(part, options) if reference is None else reference
     return reference if part.outcome.of is None else OtherTarget(reference, part.outcome.of)
 
 
-def _closed_form(part: Part, options: Options) -> Reference:
+def _read_closed_form(part: Part, options: Options) -> Reference:
     inputs, outcome = part.inputs, part.outcome
     column_map = inputs.column_map(part.probe.shape[1])
-    if not inputs.acts_alike or (column_map is None and not inputs.is_coordinatewise):
+    if not inputs.is_same_for_training or (column_map is None and not inputs.is_coordinatewise):
         raise NoClosedForm(f"the input transform {inputs.names}")
     model = part.latent_gp()
     changes: dict[str, Any] = {
@@ -197,7 +197,7 @@ def _closed_form(part: Part, options: Options) -> Reference:
     }
     if isinstance(model, MeanGP):
         changes["extra_var"] = outcome.scale**2 * model.extra_var
-    model, known = replace(model, **changes), _part_inputs(part, options)
+    model, known = replace(model, **changes), _read_part_inputs(part, options)
     if not inputs.steps:
         return replace(model, inputs=known)
     if column_map is not None:
@@ -205,23 +205,23 @@ def _closed_form(part: Part, options: Options) -> Reference:
     return Coordinatewise.wrap(model, inputs, known)
 
 
-def _part_inputs(part: Part, options: Options, categorical: tuple[int, ...] = ()) -> Inputs:
-    """Read names and training inputs in the user's units."""
+def _read_part_inputs(part: Part, options: Options, categorical: tuple[int, ...] = ()) -> Inputs:
+    """Read the names and training inputs in the user's units."""
     raw = part.raw_inputs
-    X_train = as_array(raw) if raw is not None and len(raw) and part.inputs.acts_alike else None
+    X_train = as_array(raw) if raw is not None and len(raw) and part.inputs.is_same_for_training else None
     names, given = options.feature_names, options.X_train
     return read_inputs(part.probe.shape[1], X_train, names=names, given=given, categorical=categorical)
 
 
-def _automatic(part: Part, options: Options) -> Reference:
-    """Return the model by its own predictions, which torch differentiates; by differences where it does so wrongly."""
+def _read_automatic(part: Part, options: Options) -> Reference:
+    """Read a part by its predictions and their gradients by torch, or finite differences where these are wrong."""
     with torch.no_grad():
         if len(part.mean(part.probe)) != len(part.probe):
             raise TypeError(
                 f"The input transform {part.inputs.names} makes several points of one, which has no ranking here."
             )
     shared: dict[str, Any] = {
-        "inputs": _part_inputs(part, options, part.categorical_columns),
+        "inputs": _read_part_inputs(part, options, part.categorical_columns),
         "predictive": part.predictive(options.noise),
         "mean_of": part.mean_of,
         "notices": (ROUNDING,) if any(isinstance(step, Round) for step in part.inputs.steps) else (),
@@ -231,13 +231,13 @@ def _automatic(part: Part, options: Options) -> Reference:
         mean=part.mean,
         device=part.probe.device,
         dtype=part.probe.dtype,
-        within=exact_computations,  # the backward pass reads the settings too
+        within=exact_computations,  # the backward pass depends on the settings, too
         what=f"a {type(part.model).__name__}",
         **shared,
     )
     is_checked = options.derivatives != "autograd" and part.probe.dtype == torch.float64
     if is_checked and gradient_error(reference, as_array(part.probe)) is not None:
-        return reference.by_differences()
+        return reference.with_finite_differences()
     return reference
 
 

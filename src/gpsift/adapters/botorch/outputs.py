@@ -1,12 +1,12 @@
-"""Outputs of BoTorch's models, with their transforms of inputs and outcomes.
+"""Read outputs of BoTorch's models, with their transforms of inputs and outcomes.
 
 A `Part` is one output of a model at one draw of the hyperparameters: its training data, its noise, its predictions.
-Models are private copies in evaluation mode, whose training inputs are transformed already. The inputs X of methods are
-in the user's units, predictions in those of the target, as far as the outcome transform is a shift and a scale.
+Models are private copies in evaluation mode, with transformed training inputs. The inputs X of methods are in the
+user's units, predictions in those of the target, unless the outcome transform is nonlinear.
 
-An `InputMap` is the input transform of a part. Where each column that the model sees is one of the user's, shifted and
-scaled, it is an `Affine`. Where each is a function of one of the user's (`Warp`, `Log10`), it is a map for
-`Coordinatewise`. Derivatives through any other transform are torch's. An `OutcomeMap` is the outcome transform.
+An `InputMap` is the input transform of a part. If it shifts, scales and selects columns, it is an `Affine`. If it is a
+function of each column (`Warp`, `Log10`), `Coordinatewise` uses it. torch differentiates any other transform. An
+`OutcomeMap` is the outcome transform.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from gpytorch.likelihoods import BernoulliLikelihood, FixedNoiseGaussianLikeliho
 from gpytorch.means import ConstantMean, ZeroMean
 
 from gpsift._utils.validation import default_names
-from gpsift.adapters.gpytorch.models import LIKELIHOODS, MeanGP, exact_parts
+from gpsift.adapters.gpytorch.models import LIKELIHOODS, MeanGP, exact_posterior_of_tensors
 from gpsift.adapters.gpytorch.models import reference_of as read_gpytorch
 from gpsift.adapters.gpytorch.prior import KERNELS, exact_computations
 from gpsift.adapters.kernels import NoClosedForm
@@ -39,7 +39,7 @@ from gpsift.reference.inputs import Inputs
 from gpsift.reference.response import LatentGP, Predictive
 from gpsift.reference.wrappers.mapped import CoordinateMap
 
-# The `forward` of these adds nothing to their kernels and means.
+# These `forward` methods only evaluate kernel and mean.
 PLAIN_FORWARDS = (SingleTaskGP.forward, AbstractFullyBayesianSingleTaskGP.forward)
 
 
@@ -58,11 +58,11 @@ class Part(ABC):
     targets : tensor (n,) or None
         Training targets after the outcome transform; None where they are not kept.
     probe : tensor (m, p)
-        A few inputs, at which properties of the model are tried out.
+        A few inputs, at which noise and shapes of predictions are determined.
     inputs : InputMap
-        From the user's inputs to those of the model.
+        The map from the user's inputs to those of the model.
     outcome : OutcomeMap
-        From the model's function to the user's target.
+        The map from the model's function to the user's target.
     mean_of : str
         The name of the quantity whose mean the latent mean is.
     """
@@ -82,36 +82,36 @@ class Part(ABC):
     def prediction(self, X: torch.Tensor, *, with_noise: bool = False) -> Any:
         """Predict the noise-free function, or a new observation, as the library does, in the model's own units."""
 
-    def one(self, values: torch.Tensor) -> torch.Tensor:
-        """Select this output from the means or variances that the model predicts at once, (n,)."""
+    def select(self, values: torch.Tensor) -> torch.Tensor:
+        """Select this output from the means or variances of all outputs, (n,)."""
         return values
 
     def latent_gp(self) -> LatentGP:
-        """Read the latent posterior in the units of the model: of transformed inputs and outcomes."""
+        """Read the latent posterior in the units of the model, those of transformed inputs and outcomes."""
         raise NoClosedForm("several tasks or outputs that share something")
 
     def latent(self, X: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Predict mean and variance of the noise-free function."""
         with exact_computations():
             prediction = self.prediction(X)
-            mean, var = self.one(prediction.mean), self.one(prediction.variance)
+            mean, var = self.select(prediction.mean), self.select(prediction.variance)
         return self.outcome.center + self.outcome.scale * mean, self.outcome.scale**2 * var
 
     def mean(self, X: torch.Tensor) -> torch.Tensor:
         """Predict the mean alone, which is cheaper."""
         with exact_computations(), gpytorch.settings.skip_posterior_variances(True):
-            mean = self.one(self.prediction(X).mean)
+            mean = self.select(self.prediction(X).mean)
         return self.outcome.center + self.outcome.scale * mean
 
     def predictive(self, noise: float | None) -> Predictive:
-        """Make the function from latent moments to a new observation, with this noise or the model's own."""
+        """Return the function from latent moments to a new observation, with this noise or the model's own."""
         return NormalNoise(self.outcome.scale**2 * self.noise_var() if noise is None else float(noise))
 
     def noise_var(self) -> float:
-        """Find the noise variance of a new observation, in the model's own units; it must be the same everywhere."""
+        """Return the noise variance of a new observation, in the model's units; it must not depend on the inputs."""
         with torch.no_grad(), exact_computations():
             latent_var, var = (
-                self.one(self.prediction(self.probe, with_noise=noise).variance) for noise in (False, True)
+                self.select(self.prediction(self.probe, with_noise=noise).variance) for noise in (False, True)
             )
         noise = as_array(var - latent_var)
         if not np.allclose(noise, noise[0], rtol=1e-6, atol=1e-9 * float(var.max())):
@@ -123,14 +123,14 @@ class Part(ABC):
 
     @property
     def unit(self) -> float:
-        """Standard deviation of the target in the training data, or else of predicted means; 1 where it is 0."""
+        """Standard deviation of the training targets, or without these of predicted means; 1 where it is 0."""
         if self.targets is None:
             return float(as_array(self.latent(self.probe)[0]).std()) or 1.0
         return self.outcome.scale * float(as_array(self.targets).std()) or 1.0
 
     @property
     def categorical_columns(self) -> tuple[int, ...]:
-        """Columns that the kernel only compares as equal or different."""
+        """Columns that the kernel treats as categories."""
         kernels = (part for part in self.model.modules() if isinstance(part, CategoricalKernel))
         known = (kernel.active_dims for kernel in kernels if kernel.active_dims is not None)
         return tuple(sorted({int(j) for columns in known for j in columns}))
@@ -159,11 +159,11 @@ class ExactPart(Part):
         kernel, mean, Z = self.model.covar_module, self.model.mean_module, self.seen_inputs
         if type(mean) not in (ZeroMean, ConstantMean):
             raise NoClosedForm(f"the mean function {type(mean).__name__}")
-        level = float(self._of(mean.constant, 0)) if type(mean) is ConstantMean else 0.0
+        constant = float(self._of(mean.constant, 0)) if type(mean) is ConstantMean else 0.0
         kernel, _ = KERNELS.convert(kernel[self._index] if tuple(kernel.batch_shape) else kernel, Z.shape[1])
-        posterior = exact_parts(kernel, Z, self.targets, level, self._site_noise())
+        posterior = exact_posterior_of_tensors(kernel, Z, self.targets, constant, self._site_noise())
         predictive, own_inputs = NormalNoise(self.noise_var()), Inputs(default_names(Z.shape[1]), X=posterior.Z)
-        return LatentGP(posterior, predictive, own_inputs, y_center=level)
+        return LatentGP(posterior, predictive, own_inputs, y_center=constant)
 
     def _site_noise(self) -> torch.Tensor:
         """Return the variance of the noise at each training point, (n,)."""
@@ -176,7 +176,7 @@ class ExactPart(Part):
 
     def noise_var(self) -> float:
         try:
-            # Where the noise of each observation was given, BoTorch gives a new one their mean.
+            # With known noise of each observation, BoTorch assigns their mean to a new one.
             return float(self._site_noise().mean())
         except NoClosedForm:
             return super().noise_var()
@@ -187,7 +187,7 @@ class ExactPart(Part):
             Z, _ = add_output_dim(Z, self.model._input_batch_shape)
         return self.model._apply_noise(Z, self.model(Z), with_noise)
 
-    def one(self, values: torch.Tensor) -> torch.Tensor:
+    def select(self, values: torch.Tensor) -> torch.Tensor:
         return self._of(values, 1)
 
 
@@ -235,12 +235,12 @@ class VariationalPart(Part):
         prediction = self.model.model(self.model.transform_inputs(X))
         return self.model.likelihood(prediction) if with_noise else prediction
 
-    def one(self, values: torch.Tensor) -> torch.Tensor:
+    def select(self, values: torch.Tensor) -> torch.Tensor:
         return values if self.model.num_outputs == 1 else values[:, self.k]
 
 
 class TaskPart(Part):
-    """One task of a `MultiTaskGP`; the features are the columns without that of the task."""
+    """One task of a `MultiTaskGP`; the features are the columns other than the task's."""
 
     def __init__(self, model: Any, task: int):
         super().__init__(model, model.train_inputs[0])
@@ -260,13 +260,13 @@ class TaskPart(Part):
 
 
 def _raw_inputs(model: Any) -> torch.Tensor:
-    """Return the training inputs of an exact model as the user gave them, (n, p); all of a batch have the same."""
+    """Return the training inputs of an exact model in the user's units, (n, p); a batch shares them."""
     raw = model._original_train_inputs if model._has_transformed_inputs else model.train_inputs[0]
     return raw[(0,) * (raw.ndim - 2)].to(model.train_inputs[0])
 
 
 def _steps(transform: Any, chain: Any) -> list[Any]:
-    """List the parts of a chain in the order in which they act."""
+    """List the transforms of a chain in the order in which they are applied."""
     if transform is None:
         return []
     if type(transform) is not chain:
@@ -280,7 +280,7 @@ def _select_draw(value: torch.Tensor, draw: int | None) -> np.ndarray:
     return rows[0 if draw is None or len(rows) == 1 else draw]
 
 
-# By the class itself, not by what it inherits: a subclass may compute something else.
+# Subclasses of these classes are not known: a subclass may compute something else.
 AFFINE = (inputs.AffineInputTransform, inputs.Normalize, inputs.InputStandardize)
 COORDINATEWISE = (*AFFINE, inputs.Log10, inputs.Warp)
 
@@ -291,11 +291,11 @@ class InputMap(CoordinateMap):
     Parameters
     ----------
     transform : InputTransform or None
-        Not shared with the user's model: the library's transforms change their own types when they are called.
+        A copy, because the library's transforms change their types when they are called.
     like : Tensor
         A tensor of the precision and on the device of the model.
     draw : int or None
-        Which of a batch of models, where each draw of the hyperparameters has a warping of its own.
+        The number of the draw, where each draw of the hyperparameters has its own warping.
     """
 
     def __init__(self, transform: Any, like: torch.Tensor, draw: int | None = None):
@@ -309,8 +309,8 @@ class InputMap(CoordinateMap):
         return ", ".join(type(step).__name__ for step in self.steps)
 
     @property
-    def acts_alike(self) -> bool:
-        """Whether training inputs and new inputs are transformed alike, so that both are in the user's units."""
+    def is_same_for_training(self) -> bool:
+        """Whether training inputs and new inputs are transformed equally, so that both are in the user's units."""
         return all(step.transform_on_train and step.transform_on_eval for step in self.steps)
 
     @property
@@ -321,7 +321,7 @@ class InputMap(CoordinateMap):
         return j  # in a coordinatewise transform
 
     def column_map(self, n_inputs: int) -> Affine | None:
-        """Return the transform as shifted, scaled and selected columns; None where it is more."""
+        """Return the transform as shifts, scales and a selection of columns; None where it does more."""
         return compose_steps(self.steps, self._column_map_of, n_inputs)
 
     def _column_map_of(self, step: Any, n_inputs: int) -> Affine | None:
@@ -337,7 +337,7 @@ class InputMap(CoordinateMap):
         return Affine.scaling(center, scale, n_inputs)
 
     def tensor(self, X: torch.Tensor) -> torch.Tensor:
-        """Transform inputs to those of the model, differentiably."""
+        """Transform inputs to those of the model, by operations that torch can differentiate."""
         if self.transform is None:
             return X
         if self.draw is None:
@@ -363,7 +363,7 @@ class InputMap(CoordinateMap):
 class OutcomeMap:
     """The map from the model's function f to the user's target: center + scale f.
 
-    It may be one to a function of the target, whose name is then `of`.
+    After a nonlinear transform it is a map to a function of the target, whose name is `of`.
     """
 
     center: float = 0.0
@@ -388,8 +388,8 @@ def read_outcome(
 ) -> OutcomeMap:
     """Read the outcome transform of a model for output k.
 
-    Transforms are undone from the model outwards: shifts and scales up to the first nonlinear one. Those that differ
-    between tasks are taken at `row`, an input (1, p) that has the task.
+    Transforms are undone in reverse order, shifts and scales up to the first nonlinear one. Those that differ between
+    tasks are evaluated at `row`, an input (1, p) with the task.
     """
     center, scale = 0.0, 1.0
     for step in reversed(_steps(getattr(model, "outcome_transform", None), outcomes.ChainedOutcomeTransform)):

@@ -1,4 +1,4 @@
-"""Models of GPyTorch: `models.py` reads their posterior, `prior.py` their kernel and mean function."""
+"""This package reads models of GPyTorch: `models.py` the posterior, `prior.py` the kernel and mean function."""
 
 from gpsift.adapters.gpytorch.models import reference_of
 

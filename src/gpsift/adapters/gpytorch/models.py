@@ -1,8 +1,8 @@
-"""Models of GPyTorch: exact and variational Gaussian processes.
+"""Read exact and variational Gaussian processes of GPyTorch.
 
-Everything is read from a private copy of the model in double precision (`prior.py`), so that no mode, cache or gradient
-of the user's model changes. If the kernel of the prior is known, the posterior has closed-form derivatives, around a
-mean function that torch differentiates where it is not constant (`MeanGP`). Any other model is differentiated by torch.
+The adapter reads a private copy of the model in double precision (`prior.py`), so that no mode, cache or gradient of
+the user's model changes. If the kernel of the prior is known, the posterior has closed-form derivatives; torch
+differentiates a mean function that is not constant (`MeanGP`). Any other model is differentiated by torch.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from gpsift.adapters.torch_autograd import as_array, enable_gradients, torch_mod
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Probit, StudentT
 from gpsift.reference.base import MissingCapability, PlacedPosterior, Reference
-from gpsift.reference.finite_differences import GradedResponse
+from gpsift.reference.finite_differences import GradientResponse
 from gpsift.reference.inputs import Points
 from gpsift.reference.posterior import Posterior, exact_posterior
 from gpsift.reference.response import LatentGP, LatentGPResponse
@@ -61,7 +61,7 @@ def reference_of(
         Variance of the noise of a new observation, in squared units of the target. By default that of the likelihood;
         with known noise of each training point, their mean.
     derivatives : {"auto", "closed", "autograd"}
-        "closed" refuses kernels without closed form here, "autograd" differentiates automatically even with one.
+        "closed" refuses kernels without closed form, "autograd" differentiates automatically in any case.
     X_train : array or data frame (n, p), optional
         The training inputs, which an `ApproximateGP` does not keep. Without them, the points that are ranked give the
         units of scores.
@@ -76,21 +76,21 @@ def reference_of(
     """
     options = Options(output, noise, derivatives, X_train, feature_names, likelihood).check(Derivatives)
     if isinstance(model, gpytorch.models.IndependentModelList):
-        model = _one_of(model, output)
+        model = _choose_model(model, output)
     elif output is not None:
         raise ValueError(f"`output` chooses from a list of models; a {type(model).__name__} is one.")
     with enable_gradients():
         if isinstance(model, gpytorch.models.ExactGP):
-            return _exact(model, options)
+            return _read_exact(model, options)
         if isinstance(model, gpytorch.models.ApproximateGP):
-            return _approximate(model, options)
+            return _read_approximate(model, options)
     raise TypeError(
         f"{type(model).__name__} is not a Gaussian process of GPyTorch that is known here. Known are ExactGP, "
         f"ApproximateGP and IndependentModelList. For other models pass a function, such as {AS_FUNCTION}."
     )
 
 
-def _one_of(model: gpytorch.models.IndependentModelList, output: int | None) -> Any:
+def _choose_model(model: gpytorch.models.IndependentModelList, output: int | None) -> Any:
     last = len(model.models) - 1
     if not isinstance(output, int) or isinstance(output, bool) or not 0 <= output <= last:
         raise ValueError(
@@ -100,7 +100,7 @@ def _one_of(model: gpytorch.models.IndependentModelList, output: int | None) -> 
     return model.models[output]
 
 
-def _exact(model: gpytorch.models.ExactGP, options: Options) -> Reference:
+def _read_exact(model: gpytorch.models.ExactGP, options: Options) -> Reference:
     if options.likelihood is not None and options.likelihood is not model.likelihood:
         raise ValueError(f"A {type(model).__name__} has a likelihood of its own; leave `likelihood` out.")
     if model.train_inputs is None or model.train_targets is None:
@@ -111,7 +111,7 @@ def _exact(model: gpytorch.models.ExactGP, options: Options) -> Reference:
             "features. Fit it with one tensor, or pass a function of one."
         )
     if model.train_inputs[0].ndim != 2 or model.train_targets.ndim != 1:
-        raise _several(model)
+        raise _several_outputs_error(model)
     if bool(torch.isnan(model.train_targets).any()):
         raise ValueError(f"The targets of this {type(model).__name__} have missing values. Fit it without those rows.")
     twin = private_copy(model)
@@ -120,14 +120,14 @@ def _exact(model: gpytorch.models.ExactGP, options: Options) -> Reference:
     shared = LIKELIHOODS.read(twin.likelihood, options.noise).fields(inputs)
     prior = closed_form_or_none(lambda: read_prior(twin, Z), twin, options.derivatives)
     if prior is None:
-        return _automatic(twin, Z, shared, options)
+        return _read_automatic(twin, Z, shared, options)
     kernel, mean = prior
     with torch.no_grad():
         noise_var = twin.likelihood(torch.zeros_like(y), [Z]).variance
-    return closed_form(exact_parts(kernel, Z, y, as_array(mean(Z)), noise_var), mean, **shared)
+    return closed_form_reference(exact_posterior_of_tensors(kernel, Z, y, as_array(mean(Z)), noise_var), mean, **shared)
 
 
-def _several(model: Any) -> TypeError:
+def _several_outputs_error(model: Any) -> TypeError:
     return TypeError(
         f"This {type(model).__name__} is a batch of models or has several tasks, and each has a ranking of its own. "
         f"Fit one model for each, or pass a function of X that predicts one of them: {AS_FUNCTION}."
@@ -137,7 +137,7 @@ def _several(model: Any) -> TypeError:
 LIKELIHOODS = LikelihoodReader(
     normal={
         GaussianLikelihood: lambda likelihood: number(as_array(likelihood.noise)),
-        # A new point has no noise of its own; the library's answer, none at all, is not what was observed anywhere.
+        # The noise of a new point is not known. The library predicts none, which is wrong; the mean is used.
         FixedNoiseGaussianLikelihood: lambda likelihood: float(as_array(likelihood.noise).mean()),
     },
     others={
@@ -152,7 +152,7 @@ LIKELIHOODS = LikelihoodReader(
 )
 
 
-def _approximate(model: gpytorch.models.ApproximateGP, options: Options) -> Reference:
+def _read_approximate(model: gpytorch.models.ApproximateGP, options: Options) -> Reference:
     likelihood = getattr(model, "likelihood", None) if options.likelihood is None else options.likelihood
     if likelihood is None:
         raise ValueError(
@@ -163,21 +163,21 @@ def _approximate(model: gpytorch.models.ApproximateGP, options: Options) -> Refe
         raise ValueError(f"This {type(model).__name__} is not fitted yet: its variational distribution is not set.")
     inducing = getattr(model.variational_strategy, "inducing_points", None)
     if inducing is None or inducing.ndim != 2:
-        raise _several(model)
+        raise _several_outputs_error(model)
     twin, likelihood = private_copy(model), private_copy(likelihood)
     Z = twin.variational_strategy.inducing_points
     inputs = read_inputs(Z.shape[1], None, names=options.feature_names, given=options.X_train)
     shared = LIKELIHOODS.read(likelihood, options.noise).fields(inputs)
     prior = closed_form_or_none(lambda: read_prior(twin, Z), twin, options.derivatives)
     if prior is None:
-        return _automatic(twin, Z, shared, options)
+        return _read_automatic(twin, Z, shared, options)
     kernel, mean = prior
-    posterior, extra_var = variational_parts(kernel, twin.variational_strategy, as_array(mean(Z)))
-    return closed_form(posterior, mean, extra_var=extra_var, **shared)
+    posterior, extra_var = posterior_of_strategy(kernel, twin.variational_strategy, as_array(mean(Z)))
+    return closed_form_reference(posterior, mean, extra_var=extra_var, **shared)
 
 
-def _automatic(model: Any, Z: torch.Tensor, shared: dict[str, Any], options: Options) -> Reference:
-    """Return the model by its own predictions, which torch differentiates; by differences where it does so wrongly."""
+def _read_automatic(model: Any, Z: torch.Tensor, shared: dict[str, Any], options: Options) -> Reference:
+    """Read a model by its predictions and their gradients by torch, or finite differences where these are wrong."""
 
     def function(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         prediction = model(x)
@@ -190,7 +190,7 @@ def _automatic(model: Any, Z: torch.Tensor, shared: dict[str, Any], options: Opt
     with torch.no_grad(), exact_computations():
         prediction = model(Z[:2] + 0.1)
     if not isinstance(prediction, gpytorch.distributions.MultivariateNormal) or prediction.mean.ndim != 1:
-        raise _several(model)
+        raise _several_outputs_error(model)
     reference = torch_model(
         function,
         mean=mean,
@@ -209,49 +209,49 @@ def _automatic(model: Any, Z: torch.Tensor, shared: dict[str, Any], options: Opt
             f"The gradients of this {type(model).__name__} are not those of its predictions ({error}): somewhere it "
             "detaches what it computes. Leave `derivatives` out for finite differences."
         )
-    return reference.by_differences()
+    return reference.with_finite_differences()
 
 
-def exact_parts(kernel: Kernel, Z: Any, y: Any, prior_mean: Any, noise_var: Any) -> Posterior:
-    """Return the latent posterior of an exact model from tensors, in double precision on the CPU."""
+def exact_posterior_of_tensors(kernel: Kernel, Z: Any, y: Any, prior_mean: Any, noise_var: Any) -> Posterior:
+    """Return the latent posterior of an exact model, in double precision on the CPU."""
     y = as_array(y)
     noise = np.broadcast_to(as_array(noise_var).ravel(), y.shape).copy()
     return exact_posterior(kernel, as_array(Z), y - prior_mean, noise)[0]
 
 
-def variational_parts(kernel: Kernel, strategy: Any, prior_mean: Any) -> tuple[Posterior, float]:
-    """Return the latent posterior of inducing values, and the variance that the library adds to it."""
+def posterior_of_strategy(kernel: Kernel, strategy: Any, prior_mean: Any) -> tuple[Posterior, float]:
+    """Return the latent posterior of a variational strategy, and the variance that the library adds to it."""
     Z, jitter = as_array(strategy.inducing_points), float(strategy.jitter_val)
     q = strategy._variational_distribution()
     L, _ = jittered_cholesky(add_diagonal(kernel.between(Z, Z).K, jitter))
     is_whitened = WHITENED[type(strategy)]
     m = as_array(q.mean) if is_whitened else as_array(q.mean) - prior_mean
     root = None
-    if isinstance(q, gpytorch.distributions.MultivariateNormal):  # otherwise the values are known
-        values, vectors = np.linalg.eigh(as_array(q.covariance_matrix))  # which may be singular
+    if isinstance(q, gpytorch.distributions.MultivariateNormal):  # a delta distribution has no covariance
+        values, vectors = np.linalg.eigh(as_array(q.covariance_matrix))  # the matrix may be singular
         root = vectors * np.sqrt(np.maximum(values, 0.0))
     posterior = variational_posterior(kernel, Z, L, m, root, is_whitened=is_whitened)
     return posterior, jitter if is_whitened else 0.0
 
 
-def closed_form(posterior: Posterior, mean: Mean, *, extra_var: float = 0.0, **shared: Any) -> LatentGP:
+def closed_form_reference(posterior: Posterior, mean: Mean, *, extra_var: float = 0.0, **shared: Any) -> LatentGP:
     """Return the reference of a latent posterior around the mean function of its prior."""
-    if mean.level is None:
+    if mean.constant_value is None:
         return MeanGP(posterior=posterior, mean=mean, extra_var=extra_var, **shared)
     if extra_var:
-        return MeanGP(posterior=posterior, y_center=mean.level, extra_var=extra_var, **shared)
-    return LatentGP(posterior=posterior, y_center=mean.level, **shared)
+        return MeanGP(posterior=posterior, y_center=mean.constant_value, extra_var=extra_var, **shared)
+    return LatentGP(posterior=posterior, y_center=mean.constant_value, **shared)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MeanGP(LatentGP):
-    """A latent posterior around a mean that varies with the inputs.
+    """A Gaussian process whose prior has a mean function of the inputs.
 
     Parameters
     ----------
     mean : Mean, optional
     extra_var : float
-        A variance that the library adds to that of the latent function at every point.
+        A constant that the library adds to the variance of the latent function.
     """
 
     mean: Mean | None = None
@@ -269,9 +269,9 @@ class MeanGP(LatentGP):
 
 @dataclass(frozen=True, eq=False)
 class MeanGPResponse(LatentGPResponse):
-    """The closed forms of a latent posterior, with the mean function and its derivatives added."""
+    """The closed-form response of a latent posterior, plus the mean function of the prior and its derivatives."""
 
-    mean: GradedResponse | None
+    mean: GradientResponse | None
     extra_var: float
 
     @property

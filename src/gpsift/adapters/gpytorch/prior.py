@@ -1,4 +1,4 @@
-"""The prior of a GPyTorch model: its kernel as ours and its mean function, read from a private copy of the model."""
+"""Read the prior of a GPyTorch model, its kernel and its mean function, from a private copy of the model."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from gpsift.adapters.kernels import (
 from gpsift.adapters.torch_autograd import as_array, enable_gradients, torch_model
 from gpsift.kernels import Kernel, RationalQuadratic, SquaredExponential, Sum
 from gpsift.likelihoods import distributions as families
-from gpsift.reference.finite_differences import GradedResponse
+from gpsift.reference.finite_differences import GradientResponse
 from gpsift.reference.inputs import Inputs
 
-# A matrix of any size is factorised, where the library would turn to conjugate gradients for large ones.
+# The library uses conjugate gradients above this size; with this limit it always factorises matrices.
 ANY_SIZE = 2**31
 
 
@@ -50,20 +50,20 @@ def private_copy(module: Any) -> Any:
             if state.get(name) is not None:
                 memo[id(state[name])] = empty
         held = [*state.values(), *(state.get("train_inputs") or ())]
-        # Torch does not copy tensors that remember how they were made.
+        # Torch refuses to copy tensors that are part of a graph of gradients.
         memo.update({id(t): t.detach().clone() for t in held if isinstance(t, torch.Tensor) and not t.is_leaf})
     twin = copy.deepcopy(module, memo)
     _separate(twin, module, memo)
-    # Their default depends on the precision.
+    # The default jitter depends on the precision, so that of the original is kept.
     jitters = {name: part.jitter_val for name, part in module.named_modules() if hasattr(part, "_jitter_val")}
     for name, jitter in jitters.items():
         twin.get_submodule(name)._jitter_val = jitter
-    # Caches that kernels keep are cleared on the way through training mode.
+    # Training mode clears the caches of kernels.
     return twin.train().eval().requires_grad_(False).to(precision_of(_device_of(module)))
 
 
 def _separate(twin: Any, module: Any, memo: dict[int, Any]) -> None:
-    """Copy the modules that both still share: some kernels pass their likelihood on when they are copied."""
+    """Copy the modules that the copy shares with the original: some kernels share their likelihood with copies."""
     theirs = {id(part) for part in module.modules()}
     for part in [part for part in twin.modules() if id(part) not in theirs]:
         for name, child in part._modules.items():
@@ -79,13 +79,13 @@ def _device_of(module: Any) -> torch.device:
 
 
 def precision_of(device: torch.device) -> torch.dtype:
-    """Return double precision, where the device has it."""
+    """Return double precision, or single precision on a device without it."""
     return torch.float32 if device.type == "mps" else torch.float64  # Apple's chips have no doubles
 
 
 @contextmanager
 def exact_computations() -> Iterator[None]:
-    """A context in which the library makes no approximations, whatever the user has set."""
+    """Switch off approximations of the library in this context, whatever the user's settings."""
     settings = gpytorch.settings
     with ExitStack() as stack:
         for setting in (
@@ -105,18 +105,18 @@ def exact_computations() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Mean:
-    """The mean function of a prior: from inputs (n, p) to (n,); `level` is its value where it has only one."""
+    """The mean function of a prior, from inputs (n, p) to (n,); `constant_value` is its value if it is constant."""
 
     function: Callable[[torch.Tensor], torch.Tensor]
     device: torch.device
-    level: float | None = None
+    constant_value: float | None = None
 
     def __call__(self, X: torch.Tensor) -> torch.Tensor:
         with torch.no_grad(), exact_computations():
             return self.function(X)
 
-    def at(self, X: np.ndarray, scale: np.ndarray) -> GradedResponse:
-        """Return its values and derivatives at X."""
+    def at(self, X: np.ndarray, scale: np.ndarray) -> GradientResponse:
+        """Return a response with the values and derivatives of the mean function at X."""
         model = torch_model(
             lambda x: (self.function(x),),
             device=self.device,
@@ -126,7 +126,7 @@ class Mean:
             what="the mean function",
             inputs=Inputs(()),
         )
-        return GradedResponse(model, X, scale)
+        return GradientResponse(model, X, scale)
 
 
 # Strategies with a closed form, and whether their inducing values are whitened.
@@ -134,10 +134,10 @@ WHITENED = {VariationalStrategy: True, UnwhitenedVariationalStrategy: False}
 
 
 def read_prior(model: Any, Z: torch.Tensor) -> tuple[Kernel, Mean]:
-    """Return our kernel of a model's prior, and its mean function; raises `NoClosedForm` where there is none.
+    """Return the kernel of a model's prior, as gpsift's, and its mean function; raise `NoClosedForm` for unknown ones.
 
-    The parts of `forward` are found in the distribution that it returns: a covariance that is not yet evaluated has its
-    kernel and its inputs. These must be the very tensor that `forward` was given, without scaling or a network between.
+    The distribution that `forward` returns has a covariance that is not yet evaluated, with its kernel and inputs.
+    These must be the tensor that `forward` was called with, not scaled or changed by a network.
     """
     strategy = getattr(model, "variational_strategy", None)
     if strategy is not None and type(strategy) not in WHITENED:
@@ -152,8 +152,8 @@ def read_prior(model: Any, Z: torch.Tensor) -> tuple[Kernel, Mean]:
     terms = [KERNELS.convert(kernel, Z.shape[-1])[0] for kernel in kernels]
     values = as_array(prior.loc)
     is_constant = not prior.loc.requires_grad and bool(np.all(values == values[0]))
-    level = float(values[0]) if is_constant else None
-    return terms[0] if len(terms) == 1 else Sum(tuple(terms)), Mean(lambda x: model.forward(x).loc, Z.device, level)
+    mean = Mean(lambda x: model.forward(x).loc, Z.device, float(values[0]) if is_constant else None)
+    return terms[0] if len(terms) == 1 else Sum(tuple(terms)), mean
 
 
 def _kernels_at(covariance: Any, x: torch.Tensor) -> list[Any]:
@@ -171,7 +171,7 @@ def _kernels_at(covariance: Any, x: torch.Tensor) -> list[Any]:
 
 
 def _is_selection(selected: torch.Tensor, x: torch.Tensor, columns: Any) -> bool:
-    """Whether a tensor is x itself, or was made from it by selecting columns and by nothing else."""
+    """Whether a tensor is x itself, or a selection of its columns."""
     if columns is None:
         return selected is x
     made_by = selected.grad_fn
@@ -191,12 +191,12 @@ def _columns(kernel: gpt.Kernel, columns: Columns) -> Columns:
 
 
 def _read_scale(reader: KernelReader, kernel: gpt.ScaleKernel, columns: Columns) -> list[Term]:
-    # It has selected columns for its base kernel, whose `forward` it calls.
+    # A ScaleKernel selects the columns and calls `forward` of its base kernel.
     base, factor = kernel.base_kernel, number(reader.value(kernel.outputscale))
     return [scale_term(term, factor) for term in reader.row(base)(reader, base, columns)]
 
 
-# Converted kernels are in double precision on the CPU.
+# The converted kernels are in double precision on the CPU.
 KERNELS = _Kernels(
     {
         gpt.AdditiveKernel: SumOf("kernels"),

@@ -1,7 +1,6 @@
-"""Models of scikit-learn.
+"""This package reads models of scikit-learn.
 
-`models.py` reads them, with their kernels and the transformers in front of them; `subsets.py` offers kernels of some of
-the columns.
+`models.py` reads the models, with their kernels and pipelines; `subsets.py` has kernels for other numbers of columns.
 """
 
 from gpsift.adapters.sklearn.models import reference_of

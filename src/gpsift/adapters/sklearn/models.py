@@ -1,9 +1,9 @@
-"""Models of scikit-learn: its Gaussian processes, alone, in pipelines and inside searches.
+"""Read Gaussian processes of scikit-learn, alone, in pipelines and in searches.
 
 Predictions are those of the library: a new observation has the noise of the kernel's `WhiteKernel`, and not `alpha`.
-With a kernel that we have, the posterior of a regression, or Laplace's approximation of two classes, has closed-form
-derivatives. Otherwise they are finite differences of predictions. Transformers in front of a model that only shift,
-scale and select columns are undone by the chain rule; others are differenced through.
+With a kernel that gpsift has, the posterior of a regression, or Laplace's approximation of two classes, has closed-form
+derivatives. Otherwise they are finite differences of predictions. For transformers of a pipeline that only shift, scale
+and select columns the chain rule is used, for others finite differences.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from gpsift.adapters.kernels import (
     SumOf,
     Term,
     constant,
-    factor_of,
+    factor_of_term,
     linear_term,
     matern,
     number,
@@ -42,8 +42,8 @@ from gpsift.adapters.kernels import (
 )
 from gpsift.adapters.predictions import LibraryModel
 from gpsift.adapters.reading import (
+    LikelihoodPredictive,
     NormalNoise,
-    Observed,
     Options,
     closed_form_or_none,
     compose_steps,
@@ -57,7 +57,7 @@ from gpsift.likelihoods import Logit
 from gpsift.reference.affine import Affine
 from gpsift.reference.base import Reference
 from gpsift.reference.ensemble import Ensemble, map_members
-from gpsift.reference.finite_differences import latent_var_of
+from gpsift.reference.finite_differences import remove_noise
 from gpsift.reference.inputs import Inputs
 from gpsift.reference.posterior import LEAST_PRECISION, Posterior, TriangularFactor
 from gpsift.reference.response import LatentGP
@@ -89,7 +89,7 @@ def reference_of(
         ``predict``: of the `WhiteKernel`. "alpha" adds the mean of `alpha`, for those who put the noise there. A number
         is the variance of the noise itself, in squared units of the target.
     derivatives : {"auto", "closed", "numeric"}
-        "closed" refuses kernels without closed form here, "numeric" takes differences of predictions even with one.
+        "closed" refuses kernels without closed form, "numeric" takes differences of predictions in any case.
     X_train : array or data frame (n, p), optional
         The training inputs, where the model does not keep them or they cannot be recovered through a pipeline.
     feature_names : sequence of str, optional
@@ -126,13 +126,13 @@ def _refuse_unfitted(model: Any, attribute: str) -> None:
         raise NotFittedError(f"This {type(model).__name__} is not fitted yet: call its `fit(X, y)` first.")
 
 
-def _inputs(model: Any, options: Options, support: np.ndarray) -> Inputs:
-    """Read names and training inputs of a model."""
+def _read_model_inputs(model: Any, options: Options, support: np.ndarray) -> Inputs:
+    """Read the names and training inputs of a model."""
     known, names = getattr(model, "feature_names_in_", None), options.feature_names
     return read_inputs(support.shape[1], support, names=names, known_names=known, given=options.X_train)
 
 
-def _support(model: Any) -> np.ndarray:
+def _read_support(model: Any) -> np.ndarray:
     """Return the training inputs that a Gaussian process keeps."""
     if np.ndim(model.X_train_) != 2:
         raise TypeError(
@@ -143,7 +143,7 @@ def _support(model: Any) -> np.ndarray:
 
 
 def _read_kernel(model: Any, n_features: int, options: Options) -> tuple[Kernel | None, float]:
-    """Return our kernel, None where differences are to be taken, and the variance of the white noise."""
+    """Return gpsift's kernel, None for finite differences, and the variance of the white noise."""
 
     def read() -> tuple[Kernel, float]:
         kernel, white_var = KERNELS.convert(model.kernel_, n_features, name=str(model.kernel_))
@@ -153,10 +153,10 @@ def _read_kernel(model: Any, n_features: int, options: Options) -> tuple[Kernel 
     return (None, KERNELS.white_var(model.kernel_)) if closed is None else closed
 
 
-def _regressor(model: GaussianProcessRegressor, options: Options) -> Reference:
+def _read_regressor(model: GaussianProcessRegressor, options: Options) -> Reference:
     _refuse_unfitted(model, "alpha_")
     k = output_index(model, options.output, 1 if model.alpha_.ndim == 1 else model.alpha_.shape[1])
-    Z = _support(model)
+    Z = _read_support(model)
     y_center, y_scale = (float(np.ravel(v)[k]) for v in (model._y_train_mean, model._y_train_std))
     kernel, white_var = _read_kernel(model, Z.shape[1], options)
     noise, alpha = options.noise, float(np.mean(model.alpha))
@@ -173,14 +173,14 @@ def _regressor(model: GaussianProcessRegressor, options: Options) -> Reference:
             'noise="alpha"; if it is known otherwise, noise=<variance>; noise="predict" keeps predictions as they are.',
         )
     shared: dict[str, Any] = {
-        "inputs": _inputs(model, options, Z),
+        "inputs": _read_model_inputs(model, options, Z),
         "predictive": NormalNoise(noise_var),
         "notices": notices,
     }
     if kernel is None:
         return LibraryModel(
-            predict=partial(_regressor_moments, model, k, white_var * y_scale**2),
-            predict_mean=partial(_regressor_mean, model, k),
+            predict=partial(_predict_regressor_moments, model, k, white_var * y_scale**2),
+            predict_mean=partial(_predict_regressor_mean, model, k),
             what="predict",
             **shared,
         )
@@ -194,20 +194,20 @@ def _regressor(model: GaussianProcessRegressor, options: Options) -> Reference:
     return LatentGP(posterior=posterior, y_center=y_center, y_scale=y_scale, **shared)
 
 
-def _regressor_moments(
+def _predict_regressor_moments(
     model: GaussianProcessRegressor, k: int, white_var: float, X: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Predict mean and variance of target k without white noise."""
     predicted = model.predict(name_columns(model, X), return_std=True)
     mean, std = (values.reshape(len(X), -1)[:, k] for values in predicted)
-    return mean, latent_var_of(std**2, white_var)
+    return mean, remove_noise(std**2, white_var)
 
 
-def _regressor_mean(model: GaussianProcessRegressor, k: int, X: np.ndarray) -> np.ndarray:
+def _predict_regressor_mean(model: GaussianProcessRegressor, k: int, X: np.ndarray) -> np.ndarray:
     return model.predict(name_columns(model, X)).reshape(len(X), -1)[:, k]
 
 
-def _classifier(model: GaussianProcessClassifier, options: Options) -> Reference:
+def _read_classifier(model: GaussianProcessClassifier, options: Options) -> Reference:
     _refuse_unfitted(model, "base_estimator_")
     _refuse_noise(model, options)
     base = model.base_estimator_
@@ -217,16 +217,16 @@ def _classifier(model: GaussianProcessClassifier, options: Options) -> Reference
             'Fit it with multi_class="one_vs_rest".'
         )
     if isinstance(base, OneVsRestClassifier):
-        return _one_vs_rest(base, options, around=model)
+        return _read_one_vs_rest(base, options, around=model)
     if options.output is not None:
         raise ValueError(
             f"`output` chooses among more than two classes; this classifier has two, got {options.output!r}. Leave it "
             "out."
         )
-    return _two_classes(base, options, around=model)
+    return _read_two_classes(base, options, around=model)
 
 
-def _one_vs_rest(model: OneVsRestClassifier, options: Options, around: Any = None) -> Reference:
+def _read_one_vs_rest(model: OneVsRestClassifier, options: Options, around: Any = None) -> Reference:
     _refuse_unfitted(model, "estimators_")
     _refuse_noise(model, options)
     around = model if around is None else around
@@ -241,7 +241,7 @@ def _one_vs_rest(model: OneVsRestClassifier, options: Options, around: Any = Non
             f"The estimators of this {type(model).__name__} are no Gaussian processes but {others[0]}. Pass a "
             'function, such as `as_reference(model.predict_proba, family="categorical", X_train=X)`.'
         )
-    members: tuple[Any, ...] = tuple(_two_classes(part, options, around) for part in parts)
+    members: tuple[Any, ...] = tuple(_read_two_classes(part, options, around) for part in parts)
     if len(members) == 1 and options.output is None:
         return members[0]
     if options.output is None:
@@ -261,16 +261,16 @@ def _refuse_noise(model: Any, options: Options) -> None:
         raise ValueError(f"`noise` is for regression; a {type(model).__name__} has none. Leave it out.")
 
 
-def _two_classes(model: Any, options: Options, around: Any) -> LatentGP | LibraryModel:
+def _read_two_classes(model: Any, options: Options, around: Any) -> LatentGP | LibraryModel:
     """Read Laplace's approximation of two classes with a logistic link (Rasmussen & Williams 2006, Algorithm 3.2)."""
-    Z = _support(model)
-    inputs = _inputs(around, options, Z)
+    Z = _read_support(model)
+    inputs = _read_model_inputs(around, options, Z)
     kernel, white_var = _read_kernel(model, Z.shape[1], options)
-    predictive = Observed(Logit(), white_var)
+    predictive = LikelihoodPredictive(Logit(), white_var)
     if kernel is None:
         return LibraryModel(
-            predict=partial(_classifier_moments, model, white_var),
-            predict_mean=partial(_classifier_mean, model),
+            predict=partial(_predict_classifier_moments, model, white_var),
+            predict_mean=partial(_predict_classifier_mean, model),
             inputs=inputs,
             predictive=predictive,
             what="the latent mean and variance",
@@ -288,7 +288,7 @@ def _two_classes(model: Any, options: Options, around: Any) -> LatentGP | Librar
     return LatentGP(posterior, predictive, inputs, mean_of="the latent function")
 
 
-def _classifier_moments(model: Any, white_var: float, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _predict_classifier_moments(model: Any, white_var: float, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Predict latent mean and variance without white noise (Rasmussen & Williams 2006, Algorithm 3.2)."""
     K = model.kernel_(model.X_train_, X)
     root = solve_triangular(model.L_, model.W_sr_[:, None] * K, lower=True)
@@ -297,16 +297,16 @@ def _classifier_moments(model: Any, white_var: float, X: np.ndarray) -> tuple[np
     return K.T @ (model.y_train_ - model.pi_), var
 
 
-def _classifier_mean(model: Any, X: np.ndarray) -> np.ndarray:
+def _predict_classifier_mean(model: Any, X: np.ndarray) -> np.ndarray:
     return model.kernel_(X, model.X_train_) @ (model.y_train_ - model.pi_)
 
 
-def _transformed_target(model: TransformedTargetRegressor, options: Options) -> Reference | Ensemble:
+def _read_transformed_target(model: TransformedTargetRegressor, options: Options) -> Reference | Ensemble:
     _refuse_unfitted(model, "regressor_")
     return map_members(_read(model.regressor_, options), OtherTarget)
 
 
-def _pipeline(model: Pipeline, options: Options) -> Reference | Ensemble:
+def _read_pipeline(model: Pipeline, options: Options) -> Reference | Ensemble:
     last = model.steps[-1][1]
     inner = _read(last, replace(options, X_train=None, feature_names=None))
     steps = [step for step in active_steps(model) if step is not last]
@@ -314,7 +314,7 @@ def _pipeline(model: Pipeline, options: Options) -> Reference | Ensemble:
     known = getattr(first, "feature_names_in_", None)
     n_features = first.n_features_in_ if steps else inner.inputs.n_features
     transform = partial(apply_steps, steps)
-    column_map = compose_steps(steps, _map_of_step, n_features)
+    column_map = compose_steps(steps, _read_step, n_features)
     seen = inner.inputs.X
     kept = None if column_map is None or seen is None else column_map.inverse(seen, n_features)
     inputs = read_inputs(n_features, kept, names=options.feature_names, known_names=known, given=options.X_train)
@@ -325,11 +325,11 @@ def _pipeline(model: Pipeline, options: Options) -> Reference | Ensemble:
 
 
 READERS: dict[type, Any] = {
-    GaussianProcessRegressor: _regressor,
-    GaussianProcessClassifier: _classifier,
-    OneVsRestClassifier: _one_vs_rest,
-    TransformedTargetRegressor: _transformed_target,
-    Pipeline: _pipeline,
+    GaussianProcessRegressor: _read_regressor,
+    GaussianProcessClassifier: _read_classifier,
+    OneVsRestClassifier: _read_one_vs_rest,
+    TransformedTargetRegressor: _read_transformed_target,
+    Pipeline: _read_pipeline,
 }
 
 
@@ -337,7 +337,7 @@ def _power(reader: KernelReader, kernel: sk.Exponentiation, columns: Columns) ->
     terms, power = reader.terms(kernel.kernel, columns), kernel.exponent
     if len(terms) != 1 or not isinstance(terms[0], Constant | SquaredExponential | RationalQuadratic):
         raise NoClosedForm(f"{type(kernel).__name__} of {type(kernel.kernel).__name__}")
-    term = scale_term(terms[0], factor_of(terms[0]) ** (power - 1.0))
+    term = scale_term(terms[0], factor_of_term(terms[0]) ** (power - 1.0))
     if isinstance(term, Radial):
         term = replace(term, lengthscale=term.lengthscale / np.sqrt(power))
     return [replace(term, shape=term.shape * power) if isinstance(term, RationalQuadratic) else term]
@@ -363,12 +363,12 @@ KERNELS = KernelReader(
 
 
 def active_steps(pipeline: Pipeline) -> list[Any]:
-    """List the steps of a pipeline that do something."""
+    """List the steps of a pipeline that change the data."""
     return [step for _, step in pipeline.steps if not _passes_through(step)]
 
 
 def _passes_through(step: Any) -> bool:
-    # A ColumnTransformer replaces the word by a function that does nothing.
+    # A ColumnTransformer replaces the word "passthrough" by a function that does nothing.
     does_nothing = type(step) is FunctionTransformer and step.func is None
     return step is None or does_nothing or (isinstance(step, str) and step == "passthrough")
 
@@ -381,7 +381,7 @@ def apply_steps(steps: Sequence[Any], X: np.ndarray) -> np.ndarray:
 
 
 def name_columns(model: Any, X: np.ndarray) -> Any:
-    """Give X the names of columns that a model was fitted with, without which scikit-learn warns."""
+    """Give X the names of columns that a model was fitted with, because scikit-learn warns without them."""
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         return X
@@ -390,7 +390,7 @@ def name_columns(model: Any, X: np.ndarray) -> Any:
     return pd.DataFrame(X, columns=names)
 
 
-# (center, scale) of x -> (x - center) / scale. MinMaxScaler computes x scale_ + min_.
+# Functions that return (center, scale) of x -> (x - center) / scale. MinMaxScaler computes x scale_ + min_.
 SCALERS: dict[type, Any] = {
     StandardScaler: lambda step: (step.mean_ if step.with_mean else 0.0, step.scale_ if step.with_std else 1.0),
     MinMaxScaler: lambda step: (-step.min_ / step.scale_, 1.0 / step.scale_),
@@ -402,14 +402,14 @@ SCALERS: dict[type, Any] = {
 }
 
 
-def _map_of_step(step: Any, n_inputs: int) -> Affine | None:
+def _read_step(step: Any, n_inputs: int) -> Affine | None:
     """Read a transformer that shifts, scales and selects columns; None for others."""
     if _passes_through(step):
         return Affine.scaling(0.0, 1.0, n_inputs)
     if isinstance(step, Pipeline):
-        return compose_steps(active_steps(step), _map_of_step, n_inputs)
+        return compose_steps(active_steps(step), _read_step, n_inputs)
     if isinstance(step, ColumnTransformer):
-        return _map_of_column_transformer(step)
+        return _read_column_transformer(step)
     if isinstance(step, SelectorMixin):
         return Affine.selecting(step.get_support(indices=True))
     if type(step) not in SCALERS or getattr(step, "clip", False):
@@ -418,7 +418,7 @@ def _map_of_step(step: Any, n_inputs: int) -> Affine | None:
     return Affine.scaling(center, scale, n_inputs)
 
 
-def _map_of_column_transformer(step: ColumnTransformer) -> Affine | None:
+def _read_column_transformer(step: ColumnTransformer) -> Affine | None:
     if step.transformer_weights:
         return None
     parts = []
@@ -426,7 +426,7 @@ def _map_of_column_transformer(step: ColumnTransformer) -> Affine | None:
         columns = step._transformer_to_input_indices[name]
         if len(columns) == 0 or (isinstance(transformer, str) and transformer == "drop"):
             continue
-        part = _map_of_step(transformer, len(columns))
+        part = _read_step(transformer, len(columns))
         if part is None:
             return None
         parts.append(Affine.selecting(columns).then(part))

@@ -1,4 +1,4 @@
-"""Kernels and Gaussian processes of scikit-learn that can be fitted to other numbers of columns.
+"""This module has kernels and Gaussian processes for scikit-learn that can be fitted to any number of columns.
 
 `RFE` and `SequentialFeatureSelector` fit copies of an estimator to some of the columns and do not say which. A kernel
 with a length-scale for each column then has too many, and scikit-learn's own estimators refuse it.
@@ -18,11 +18,11 @@ Change = Callable[[np.ndarray], np.ndarray]
 
 
 class FlexibleGaussianProcessRegressor(GaussianProcessRegressor):  # type: ignore[misc]
-    """`GaussianProcessRegressor` whose anisotropic kernel may be fitted to any number of columns.
+    """A `GaussianProcessRegressor` whose anisotropic kernel may be fitted to any number of columns.
 
     All parameters are those of scikit-learn's class. Where the kernel has as many length-scales as X has columns,
-    nothing differs. Otherwise every column starts with the geometric mean of the length-scales, and `fit` finds its own
-    from there. `kernel` itself is not changed; the adapted one is in `kernel_`.
+    nothing differs. Otherwise `fit` starts with the geometric mean of the length-scales for every column. `kernel` does
+    not change; the adapted kernel is in `kernel_`.
 
     Examples
     --------
@@ -37,37 +37,37 @@ class FlexibleGaussianProcessRegressor(GaussianProcessRegressor):  # type: ignor
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the model; X (n, q) may have any number of columns."""
-        with _adapted_kernel(self, X):
+        with _adapt_kernel(self, X):
             return super().fit(X, y)
 
 
 class FlexibleGaussianProcessClassifier(GaussianProcessClassifier):  # type: ignore[misc]
-    """`GaussianProcessClassifier` whose anisotropic kernel may be fitted to any number of columns.
+    """A `GaussianProcessClassifier` whose anisotropic kernel may be fitted to any number of columns.
 
     See `FlexibleGaussianProcessRegressor`.
     """
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the model; X (n, q) may have any number of columns."""
-        with _adapted_kernel(self, X):
+        with _adapt_kernel(self, X):
             return super().fit(X, y)
 
 
 @contextmanager
-def _adapted_kernel(estimator: Any, X: Any) -> Iterator[None]:
-    """Put the adapted kernel in place while `fit` copies it: parameters of an estimator are the user's."""
-    given = estimator.kernel
+def _adapt_kernel(estimator: Any, X: Any) -> Iterator[None]:
+    """Replace the kernel of an estimator by the adapted one during `fit`, and restore the user's afterwards."""
+    original = estimator.kernel
     shape = np.shape(X)
-    if given is not None and len(shape) == 2:
-        estimator.kernel = kernel_for_width(given, shape[1])
+    if original is not None and len(shape) == 2:
+        estimator.kernel = kernel_for_width(original, shape[1])
     try:
         yield
     finally:
-        estimator.kernel = given
+        estimator.kernel = original
 
 
 def subset_kernel(kernel: sk.Kernel, columns: Sequence[int] | np.ndarray) -> sk.Kernel:
-    """Restrict a scikit-learn kernel to some of the columns: length-scales and bounds of the others are left out.
+    """Restrict a scikit-learn kernel to some columns, without the length-scales and bounds of the others.
 
     Parameters
     ----------
@@ -92,8 +92,8 @@ def subset_kernel(kernel: sk.Kernel, columns: Sequence[int] | np.ndarray) -> sk.
 def kernel_for_width(kernel: sk.Kernel, n_features: int) -> sk.Kernel:
     """Adapt a scikit-learn kernel to another number of columns.
 
-    A kernel with one length-scale for each of that many columns does not change. One of another number starts with the
-    geometric mean of its length-scales for every column, within the widest of its bounds.
+    A kernel with that many length-scales does not change. Otherwise each column gets the geometric mean of the
+    length-scales, and the widest of the bounds.
     """
 
     def values_for(values: np.ndarray) -> np.ndarray:
@@ -108,7 +108,7 @@ def kernel_for_width(kernel: sk.Kernel, n_features: int) -> sk.Kernel:
 
 
 def _with_vectors(kernel: sk.Kernel, change_values: Change, change_bounds: Change) -> sk.Kernel:
-    """Copy a kernel, and change the hyperparameters with one value for each column in all of its parts."""
+    """Copy a kernel with changed hyperparameters, those that have one value for each column, in all its parts."""
     parameters = dict(kernel.get_params(deep=False))
     for name, value in parameters.items():
         if isinstance(value, sk.Kernel):

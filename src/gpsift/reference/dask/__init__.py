@@ -1,7 +1,7 @@
-"""Rows in dask collections: arrays and data frames in, a source of rows out.
+"""This package reads the rows of dask collections.
 
-`rows.py` reads what users have and runs passes over all partitions, on a cluster or in this process; `summary.py` holds
-the sums that a fit begins with. dask is imported when a collection comes in, and not before.
+`rows.py` reads arrays and data frames and runs passes over all partitions, on a cluster or in this process;
+`summary.py` has the sums that a fit begins with. dask is imported when a collection is read, and not before.
 """
 
 import lazy_loader

@@ -1,9 +1,9 @@
 from .rows import ClusterRows as ClusterRows
 from .rows import read_collections as read_collections
 from .summary import NOWHERE as NOWHERE
-from .summary import Cloud as Cloud
+from .summary import ProductSums as ProductSums
 from .summary import Spread as Spread
 from .summary import Summary as Summary
-from .summary import cloud as cloud
 from .summary import mark_missing as mark_missing
+from .summary import sum_products as sum_products
 from .summary import summarise as summarise

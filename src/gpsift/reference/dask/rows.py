@@ -1,8 +1,8 @@
-"""Rows of dask collections: arrays and data frames as users have them in, a source of rows out.
+"""Read the rows of dask arrays and data frames, and run passes over them.
 
-`read_collections` makes a `ClusterRows`, which calls a function with chunks of rows, where these are, and adds up or
-concatenates the results. Each such *pass* is a graph with a task for each partition and a tree of sums whose shape
-depends on nothing but their number (`Pass`).
+`read_collections` makes a `ClusterRows`. It calls a function with chunks of rows, on the worker that has them, and adds
+or concatenates the results. Each such *pass* is a graph with a task for each partition and a tree of sums, whose shape
+depends on the number of partitions only (`Pass`).
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """A partition of at least one row: how many it has, and the delayed tables of which Rows are made."""
+    """A partition of n >= 1 rows, with the delayed tables from which `Rows` are read."""
 
     n: int
-    tables: tuple[Any, ...]  # X, y, noise_var, size; all but the first may be None, or a number that all rows have
+    tables: tuple[Any, ...]  # X, y, noise_var, size; the last three may be None, or a number for all rows
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
-    """How a partition is read: in chunks, each of which is transformed when it is read, without a copy of all."""
+class ChunkReader:
+    """A reader of partitions in chunks, which are transformed one at a time, so that no copy of all rows is made."""
 
-    n_columns: int  # of the matrices that are made for a chunk
-    chunk_bytes: int = CHUNK_BYTES  # that one of these matrices may take
+    n_columns: int  # of the matrices that are computed for a chunk
+    chunk_bytes: int = CHUNK_BYTES  # for one of these matrices
     transform: Callable[[Rows], Rows] | None = None
     size_name: str = "size"  # the user's name of the size of an observation
 
@@ -50,10 +50,10 @@ class Reading:
     def chunks(self, *tables: Any) -> Iterator[Rows]:
         rows = self.read(*tables)
         for chunk in row_chunks(rows.n, self.n_columns, self.chunk_bytes):
-            yield self.made(rows.chunk(chunk))
+            yield self.apply_transform(rows.chunk(chunk))
 
     def read(self, X: Any, y: Any = None, noise_var: Any = None, size: Any = None) -> Rows:
-        """A partition as rows in the user's units."""
+        """Read a partition in the user's units."""
         values, _ = feature_values(X, "X")
         columns = {"y": y, "noise_var": noise_var, self.size_name: size}
         for name, column in columns.items():
@@ -63,30 +63,30 @@ class Reading:
                 columns[name] = target_values(column, name)
         return Rows(values, *columns.values())
 
-    def made(self, rows: Rows) -> Rows:
+    def apply_transform(self, rows: Rows) -> Rows:
         return rows if self.transform is None else self.transform(rows)
 
 
 class ClusterRows:
-    """A source of rows in dask partitions, as `gpsift._utils.rows.LocalRows` is one of rows in this process.
+    """Rows in dask partitions, with the methods of `gpsift._utils.rows.LocalRows` for rows in this process.
 
-    Sums and rows come from passes over the collections' own graphs, on the cluster whose client is current or by dask's
-    scheduler in this process. Nothing is kept between passes: what does not fit into memory need not, and the rows of a
-    lost worker are made again by the others. Collections that were persisted are read from memory; `held` holds them,
-    because the graphs of their partitions do not keep what was persisted on a cluster. `extremes` are the numbers of
-    the rows with the smallest and the largest target, where they are known.
+    Sums and rows are computed by passes over the graphs of the collections, on the current client's cluster or by
+    dask's scheduler in this process. Nothing is kept between passes: rows need not fit into memory, and other workers
+    recompute those of a lost one. Persisted collections are read from memory; `collections` refers to them, because the
+    graphs of their partitions do not keep them on a cluster. `extremes` are the numbers of the rows with the smallest
+    and the largest target, where these are known.
     """
 
     def __init__(
         self,
         partitions: Sequence[Partition],
         names: tuple[str, ...] | None,
-        reading: Reading,
-        held: Any = None,
+        reading: ChunkReader,
+        collections: Any = None,
         extremes: Sequence[int] = (),
     ):
         self.partitions, self.names, self.reading = tuple(partitions), names, reading
-        self.held, self.extremes = held, np.array(extremes, dtype=int)
+        self.collections, self.extremes = collections, np.array(extremes, dtype=int)
         self._starts = np.cumsum([0, *(partition.n for partition in self.partitions)])
 
     @property
@@ -94,14 +94,14 @@ class ClusterRows:
         return int(self._starts[-1])
 
     def read_as(self, *, extremes: Sequence[int] = (), **changes: Any) -> Self:
-        """Return these rows with other fields of `Reading`."""
-        return type(self)(self.partitions, self.names, replace(self.reading, **changes), self.held, extremes)
+        """Return these rows with other fields of `ChunkReader`."""
+        return type(self)(self.partitions, self.names, replace(self.reading, **changes), self.collections, extremes)
 
     def map_reduce(self, visit: Callable[[Rows], T]) -> T:
-        return self._pass(_total_of_partition, visit).total()
+        return self._pass(_sum_in_partition, visit).total()
 
     def map_concat(self, visit: Callable[[Rows], tuple[Any, ...]]) -> tuple[Any, ...]:
-        found = self._pass(_joined_in_partition, visit).results()
+        found = self._pass(_concatenate_in_partition, visit).results()
         return tuple(np.concatenate(pieces) for pieces in zip(*found, strict=True))
 
     def _pass(self, of_partition: Callable[..., Any], visit: Callable[[Rows], Any]) -> Pass:
@@ -112,7 +112,7 @@ class ClusterRows:
         return one_pass
 
     def single_chunk(self) -> Self:
-        return self  # chunks of a partition have to fit into the memory of the process that has it
+        return self  # chunks must fit into the memory of a worker
 
     def sample(self, size: int, seed: int) -> Rows:
         if size >= self.n:
@@ -120,38 +120,38 @@ class ClusterRows:
         return draw_rows(self.take, self.n, size, seed, extremes=self.extremes)
 
     def take(self, which: np.ndarray) -> Rows:
-        """The rows with these ascending numbers, in this process."""
+        """Return the rows with these ascending numbers, in this process."""
         one_pass = Pass("rows", self.reading)
         edges = np.searchsorted(which, self._starts)
         for partition, start, first, last in zip(self.partitions, self._starts, edges, edges[1:], strict=False):
             if last > first:
-                one_pass.add(_rows_of_partition, which[first:last] - start, *partition.tables)
+                one_pass.add(_take_in_partition, which[first:last] - start, *partition.tables)
         parts = [(part.X, part.y, part.noise_var, part.size) for part in one_pass.results()]
         return Rows(*(None if some[0] is None else np.concatenate(some) for some in zip(*parts, strict=True)))
 
 
-def _total_of_partition(carried: tuple[Callable[[Rows], T], Reading], *tables: Any) -> T:
-    visit, reading = carried
+def _sum_in_partition(shared: tuple[Callable[[Rows], T], ChunkReader], *tables: Any) -> T:
+    visit, reading = shared
     return functools.reduce(operator.add, map(visit, reading.chunks(*tables)))
 
 
-def _joined_in_partition(
-    carried: tuple[Callable[[Rows], tuple[Any, ...]], Reading], *tables: Any
+def _concatenate_in_partition(
+    shared: tuple[Callable[[Rows], tuple[Any, ...]], ChunkReader], *tables: Any
 ) -> tuple[np.ndarray, ...]:
-    visit, reading = carried
+    visit, reading = shared
     found = [visit(chunk) for chunk in reading.chunks(*tables)]
     return tuple(np.concatenate(pieces) for pieces in zip(*found, strict=True))
 
 
-def _rows_of_partition(reading: Reading, which: np.ndarray, *tables: Any) -> Rows:
-    return reading.made(reading.read(*tables).take(which))
+def _take_in_partition(reading: ChunkReader, which: np.ndarray, *tables: Any) -> Rows:
+    return reading.apply_transform(reading.read(*tables).take(which))
 
 
 # Sums that are added by one task.
 FAN_IN = 8
-# How a client announces itself in dask's settings.
+# The scheduler in dask's settings while a client is current.
 CLUSTER = "dask.distributed"
-# The matrices of a model are in the graph on purpose; dask warns from 10 MB on.
+# A graph contains the matrices of a model; dask warns from 10 MB on.
 LARGE_GRAPH = {"distributed.admin.large-graph-warning-threshold": "1 GB"}
 
 Delayed = Any
@@ -169,28 +169,28 @@ def dask_module(name: str = "dask") -> Any:
 
 
 class Pass:
-    """The tasks of one pass over all partitions; each gets `carried` as its first argument.
+    """The tasks of one pass over all partitions; each gets `shared` as its first argument.
 
-    What every task needs, such as the matrices of a model, is one entry of the graph. It is not scattered: data that
-    were scattered are gone with the last worker that holds them, while all that is in a graph is made again. The title
-    is in the names of the tasks, which dask's dashboard shows.
+    Data for every task, such as the matrices of a model, are one entry of the graph. They are not scattered: scattered
+    data are lost with the last worker that has them, but those of a graph are recomputed. The title is part of the
+    names of the tasks, which dask's dashboard shows.
     """
 
-    def __init__(self, title: str, carried: Any):
+    def __init__(self, title: str, shared: Any):
         self.title, self._delayed = title, dask_module().delayed
-        # No two passes share a name: dask would take one for the other.
+        # Names of passes are unique, because dask identifies tasks by their names.
         self._name = f"gpsift-{title}-{uuid.uuid4().hex[:12]}"
-        self._carried = self._delayed(carried, name=f"{self._name}-carried", traverse=False)
+        self._shared = self._delayed(shared, name=f"{self._name}-shared", traverse=False)
         self._tasks: list[Delayed] = []
 
     def add(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Add a task that calls `function` with what is carried, then with these arguments."""
+        """Add a task that calls `function` with the shared data and these arguments."""
         name = f"{self._name}-{len(self._tasks)}"
-        self._tasks.append(self._delayed(function, pure=False)(self._carried, *arguments, dask_key_name=name))
+        self._tasks.append(self._delayed(function, pure=False)(self._shared, *arguments, dask_key_name=name))
 
     def results(self) -> list[Any]:
         """Compute the results of all tasks, in their order."""
-        return self._computed(self._tasks)
+        return self._compute(self._tasks)
 
     def total(self) -> Any:
         """Compute the sum of all results, always in the same order."""
@@ -200,10 +200,10 @@ class Pass:
             level += 1
             groups = [sums[start : start + FAN_IN] for start in range(0, len(sums), FAN_IN)]
             sums = [add(*group, dask_key_name=f"{self._name}-sum-{level}-{k}") for k, group in enumerate(groups)]
-        (found,) = self._computed(sums)
+        (found,) = self._compute(sums)
         return found
 
-    def _computed(self, wanted: Sequence[Delayed]) -> list[Any]:
+    def _compute(self, wanted: Sequence[Delayed]) -> list[Any]:
         dask, client = dask_module(), current_client()
         with ExitStack() as stack:
             if client is not None:
@@ -217,14 +217,14 @@ class Pass:
                 stack.enter_context(callback(posttask=lambda key, *_: advance() if key in keys else None))
                 return list(dask.compute(*wanted))
             futures = client.compute(list(wanted))
-            # Not kept in a list: a result whose sum is made may go.
+            # They are not kept in a list, so that results are freed when they have been added.
             for _ in importlib.import_module("distributed").as_completed(client.compute(self._tasks)):
                 advance()
             return client.gather(futures)
 
 
 def current_client() -> Any:
-    """The client of a cluster that dask would use now, or None."""
+    """Return the client of the cluster that dask uses now, or None."""
     distributed = sys.modules.get("distributed")
     if distributed is None or dask_module().config.get("scheduler", None) not in (None, "distributed", CLUSTER):
         return None
@@ -241,11 +241,11 @@ def _sum(*found: Any) -> Any:
 def read_collections(
     X: Any, y: Any = None, noise_var: Any = None, size: Any = None, *, size_name: str = "size"
 ) -> ClusterRows:
-    """Read the rows of a dask array or data frame X, with the targets, known noise and sizes that belong to them.
+    """Read the rows of a dask array or data frame X, with their targets, known noise and sizes.
 
     Targets are a dask array, a series or a data frame with one column; known noise and sizes may be a number for all
-    rows. Where dask does not know how many rows there are in each partition, as in data frames, one pass counts them.
-    Partitions may be of any size; those of the others are made those of X.
+    rows. Where dask does not know the number of rows of each partition, as for data frames, one pass counts them.
+    Partitions may be of any size; the other collections are divided as X is.
     """
     fields = {"X": X, "y": y, "noise_var": noise_var, size_name: size}
     numbers = {
@@ -279,7 +279,7 @@ def read_collections(
         for k, n in enumerate(lengths["X"])
         if n > 0
     ]
-    return ClusterRows(partitions, names, Reading(n_features, size_name=size_name), held=given)
+    return ClusterRows(partitions, names, ChunkReader(n_features, size_name=size_name), collections=given)
 
 
 def _refuse_unreadable(values: Any, name: str) -> None:
@@ -297,7 +297,7 @@ def _refuse_unreadable(values: Any, name: str) -> None:
 
 
 def _partitions(values: Any) -> list[Any]:
-    """The delayed partitions along the rows."""
+    """Return the delayed partitions along the rows."""
     if not hasattr(values, "chunks"):
         return list(values.to_delayed())
     whole_rows = values.rechunk({1: -1}) if values.ndim == 2 and len(values.chunks[1]) > 1 else values
@@ -305,7 +305,7 @@ def _partitions(values: Any) -> list[Any]:
 
 
 def _lengths(given: dict[str, Any]) -> dict[str, list[int]]:
-    """The number of rows in each partition; counted in one pass where it is not known."""
+    """Return the number of rows in each partition, which one pass counts where it is not known."""
     known = {name: _known_lengths(values) for name, values in given.items()}
     counting = Pass("count", None)
     for name, values in given.items():
@@ -325,12 +325,12 @@ def _known_lengths(values: Any) -> list[int] | None:
     return [int(n) for n in chunks[0]]
 
 
-def _count(_carried: None, name: str, partition: Any) -> tuple[str, int]:
+def _count(_shared: None, name: str, partition: Any) -> tuple[str, int]:
     return name, len(partition)
 
 
 def _divide(values: Any, lengths: Sequence[int], wanted: Sequence[int]) -> Any:
-    """Divide a target into other partitions."""
+    """Divide a target into partitions of the `wanted` lengths."""
     array = dask_module("dask.array")
     if not hasattr(values, "chunks"):
         values = values.to_dask_array(lengths=list(lengths))

@@ -1,7 +1,7 @@
-"""Sums over rows that a fit needs before it has a model: extremes, means, spreads, and values to refuse.
+"""Summarise rows before a fit: extremes, means, standard deviations, and values to refuse.
 
-Means and squared deviations of two sets of rows are joined by the formulas of Chan, Golub and LeVeque (1983), which
-lose no digits where the mean is large.
+Means and squared deviations of two sets of rows are added by the formulas of Chan, Golub and LeVeque (1983), which are
+accurate where the mean is large.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NOWHERE = -1
 
 @dataclass(frozen=True, eq=False)
 class Spread(Totals):
-    """Mean of n numbers, or of n rows, and the sum of the squared deviations from it."""
+    """The mean of n numbers or rows, and the sum of the squared deviations from it."""
 
     n: int
     mean: np.ndarray
@@ -48,7 +48,7 @@ class Spread(Totals):
 
 @dataclass(frozen=True, eq=False)
 class Bounds(Totals):
-    """Smallest and largest value of each column, and the first rows that have them."""
+    """The smallest and the largest value of each column, and the numbers of the first rows that have them."""
 
     n: int
     low: np.ndarray
@@ -73,13 +73,13 @@ class Bounds(Totals):
 
     @property
     def rows(self) -> np.ndarray:
-        """Two rows with the range of all."""
+        """Two rows: the smallest and the largest values of the columns."""
         return np.stack([self.low, self.high])
 
 
 @dataclass(frozen=True, eq=False)
-class Marked(Totals):
-    """How many rows are marked in each column, and the first of them; that is `NOWHERE` where there is none."""
+class MarkCounts(Totals):
+    """The number of rows marked in each column, and the first one, `NOWHERE` where there is none."""
 
     n: int
     counts: np.ndarray
@@ -96,21 +96,21 @@ class Marked(Totals):
         return type(self)(self.n + other.n, self.counts + other.counts, first)
 
 
-def mark_missing(rows: Rows) -> Marked:
-    """Mark features of a chunk of rows that are not finite."""
-    return Marked.of(~np.isfinite(rows.X))
+def mark_missing(rows: Rows) -> MarkCounts:
+    """Mark the features of a chunk of rows that are not finite."""
+    return MarkCounts.of(~np.isfinite(rows.X))
 
 
 @dataclass(frozen=True, eq=False)
 class Values(Totals):
-    """The values of each column while they are few, None for a column with more than `most`."""
+    """The distinct values of each column, None for a column with more than `most`."""
 
     most: int
     columns: tuple[np.ndarray | None, ...]
 
     @classmethod
     def of(cls, X: np.ndarray, most: int) -> Self:
-        # Some rows are sorted first: sorting all rows of a column with many values would take long.
+        # Some rows are sorted first, because sorting all rows of a column with many values takes long.
         few = (len(np.unique(column[: 10 * most])) <= most for column in X.T)
         columns = zip(X.T, few, strict=True)
         return cls(most, tuple(_few(np.unique(column), most) if is_few else None for column, is_few in columns))
@@ -123,7 +123,7 @@ class Values(Totals):
 
     @property
     def table(self) -> np.ndarray:
-        """A table with these values in its columns, (most + 1, p); for many values others, as many as it has rows."""
+        """A table with these values in its columns, (most + 1, p), and 0, 1, ... for columns with many values."""
         size = self.most + 1
         columns = [np.arange(size, dtype=float) if c is None else np.resize(c, size) for c in self.columns]
         return np.column_stack(columns)
@@ -135,14 +135,14 @@ def _few(values: np.ndarray, most: int) -> np.ndarray | None:
 
 @dataclass(frozen=True, eq=False)
 class Summary(Totals):
-    """The sums over rows that a fit needs before it has a model.
+    """The statistics of rows that a fit needs before it has a model.
 
     Columns are those of X, then y, then any known noise or sizes. Columns of `wrong` are y and its sizes, marked where
     the likelihood refuses them.
     """
 
-    missing: Marked
-    wrong: Marked
+    missing: MarkCounts
+    wrong: MarkCounts
     bounds: Bounds
     spread: Spread
     values: Values
@@ -154,8 +154,8 @@ def summarise(most_values: int, likelihood: Likelihood, rows: Rows) -> Summary:
     y, size = rows.targets_and_sizes()
     with np.errstate(**UNCHECKED):
         return Summary(
-            Marked.of(~np.isfinite(columns)),
-            Marked.of(np.column_stack([likelihood.wrong_targets(y, size), likelihood.wrong_sizes(size)])),
+            MarkCounts.of(~np.isfinite(columns)),
+            MarkCounts.of(np.column_stack([likelihood.wrong_targets(y, size), likelihood.wrong_sizes(size)])),
             Bounds.of(columns),
             Spread.of(columns),
             Values.of(rows.X, most_values),
@@ -163,19 +163,19 @@ def summarise(most_values: int, likelihood: Likelihood, rows: Rows) -> Summary:
 
 
 @dataclass(frozen=True, eq=False)
-class Cloud(Totals):
-    """Sums of products, and of fourth powers of lengths, of rows in standard units."""
+class ProductSums(Totals):
+    """Sums over rows in standard units: of products of columns, and of fourth powers of lengths."""
 
     n: int
     products: np.ndarray
     quartic: float
 
     def moments(self, center: np.ndarray, sd: np.ndarray) -> InputMoments:
-        """The moments of inputs with this centre and spread."""
+        """Return the moments of inputs with these means and standard deviations."""
         return InputMoments(self.n, center, sd, self.products / self.n, self.quartic / self.n)
 
 
-def cloud(center: np.ndarray, sd: np.ndarray, X: np.ndarray) -> Cloud:
-    """Sum products over rows whose columns have this centre and spread."""
+def sum_products(center: np.ndarray, sd: np.ndarray, X: np.ndarray) -> ProductSums:
+    """Sum products of columns over rows whose columns have these means and standard deviations."""
     Z = standard_units(X, center, sd)
-    return Cloud(len(Z), Z.T @ Z, float(np.sum(np.sum(Z**2, axis=1) ** 2)))
+    return ProductSums(len(Z), Z.T @ Z, float(np.sum(np.sum(Z**2, axis=1) ** 2)))

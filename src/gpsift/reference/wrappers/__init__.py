@@ -1,1 +1,1 @@
-"""References made of other references: other columns and units, several outputs, gradients of another library."""
+"""This package wraps references: for transformed inputs or targets, and for several outputs or classes."""

@@ -1,13 +1,13 @@
-r"""Wrappers around models that see transformed inputs or targets: they answer in the units of the user's table.
+r"""This module wraps models of transformed inputs or targets, so that their responses are in the user's units.
 
 - `ColumnMapped`: each column z_k of the model is one of the user's, shifted and scaled, z_k = (x_c(k) - a_k) / b_k. The
   chain rule is a division.
 - `Coordinatewise`: each column is a function of one of the user's, z_k = g_j(x_j), such as a warp. The chain rule is a
   product, :math:`\partial m / \partial x_j = g_j'(x_j) \, \partial m / \partial z_k`. Columns that hold categories may
-  become several columns, or codes; there is no slope along them.
-- `Transformed`: derivatives are differences through any other transformation.
+  become several columns, or codes; derivatives along them are 0.
+- `Transformed`: any other transformation; derivatives are finite differences.
 
-The first two keep closed forms of the model closed. `OtherTarget` is for a transformed target.
+The first two keep closed-form derivatives. `OtherTarget` is for a transformed target.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ Transform = Callable[[np.ndarray], np.ndarray]
 
 
 class Wrapped(Reference):
-    """A reference around another, which answers for it in all that a subclass does not change."""
+    """A reference that delegates to another; subclasses override some members."""
 
     inner: Reference
 
-    def transformed(self, points: Points) -> Points:
-        """Return the points as the inner model sees them."""
+    def transform_points(self, points: Points) -> Points:
+        """Return the points in the inputs of the inner model."""
         return points
 
     def at(self, points: Points) -> Response:
-        return self.inner.at(self.transformed(points))
+        return self.inner.at(self.transform_points(points))
 
     def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
-        return self.inner.joint(self.transformed(points))
+        return self.inner.joint(self.transform_points(points))
 
     @property
     def how(self) -> str:
@@ -71,7 +71,7 @@ class Wrapped(Reference):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OtherTarget(Wrapped):
-    """A model of a target that was transformed; KL does not see that, VAR is in its units."""
+    """A model of a transformed target; KL does not depend on its units, VAR is in units of it."""
 
     inner: Reference
     mean_of: str = "the transformed target"
@@ -86,7 +86,7 @@ class OtherInputs(Wrapped):
 
     transform: Transform
 
-    def transformed(self, points: Points) -> Points:
+    def transform_points(self, points: Points) -> Points:
         return points.transformed(self.transform, self.inner.inputs)
 
 
@@ -94,8 +94,8 @@ class OtherInputs(Wrapped):
 class ColumnMapped(OtherInputs):
     """A model of shifted, scaled and selected columns; made by `ColumnMapped.wrap`.
 
-    The `transform` is that of the model's own library, right to the last digit, so that training points are recognised;
-    the `column_map` has it as numbers, for derivatives.
+    The `transform` is that of the model's library, without rounding differences, so that training points are
+    recognised; the `column_map` has its numbers, for derivatives.
     """
 
     inner: Reference
@@ -105,7 +105,7 @@ class ColumnMapped(OtherInputs):
 
     @classmethod
     def wrap(cls, inner: Reference, transform: Transform, column_map: Affine, inputs: Inputs) -> Self:
-        """Wrap a model; categories are the columns that the model itself takes as such."""
+        """Wrap a model; categories are those of the model."""
         categorical = tuple(int(column_map.selected[k]) for k in inner.inputs.categorical)
         return cls(inner, transform, column_map, replace(inputs, categorical=categorical))
 
@@ -115,7 +115,7 @@ class ColumnMapped(OtherInputs):
 
     @property
     def lengthscale(self) -> np.ndarray | None:
-        """Length-scales in the user's units; infinite for columns that the model does not see."""
+        """Length-scales in the user's units; infinite for columns that the model does not have."""
         if self.inner.lengthscale is None:
             return None
         lengthscale = np.full(self.inputs.n_features, np.inf)
@@ -127,20 +127,20 @@ class ColumnMapped(OtherInputs):
 
 
 class ColumnMappedResponse(WrappedResponse):
-    """The response behind an affine map: derivatives along x_j are those along z_k, divided by its scale."""
+    """The response of a `ColumnMapped`: derivatives along x_j are those along z_k, divided by its scale."""
 
     def __init__(self, inner: Response, column_map: Affine, n_inputs: int):
         super().__init__(inner)
         self._map, self._n_inputs = column_map, n_inputs
 
     def gradients(self) -> tuple[np.ndarray, ...]:
-        return tuple(map(self._pulled_back, self._inner.gradients()))
+        return tuple(map(self._pull_back, self._inner.gradients()))
 
     def hessians(self) -> tuple[np.ndarray, ...]:
-        return tuple(map(self._pulled_back_twice, self._inner.hessians()))
+        return tuple(map(self._pull_back_twice, self._inner.hessians()))
 
     def mean_hessian(self) -> np.ndarray:
-        return self._pulled_back_twice(self._inner.mean_hessian())
+        return self._pull_back_twice(self._inner.mean_hessian())
 
     def placed_posterior(self) -> PlacedPosterior:
         inner = self._inner.placed_posterior()
@@ -157,19 +157,19 @@ class ColumnMappedResponse(WrappedResponse):
         center, scale = self._map.x_center[k], self._map.x_scale[k]
         return self._inner.section(k, (base - center) / scale, offset / scale)
 
-    def _pulled_back(self, gradient: np.ndarray) -> np.ndarray:
+    def _pull_back(self, gradient: np.ndarray) -> np.ndarray:
         pulled = np.zeros((*gradient.shape[:-1], self._n_inputs))
         pulled[..., self._map.selected] = gradient / self._map.x_scale
         return pulled
 
-    def _pulled_back_twice(self, hessian: np.ndarray) -> np.ndarray:
-        rows = self._pulled_back(hessian)
-        return np.swapaxes(self._pulled_back(np.swapaxes(rows, -1, -2)), -1, -2)
+    def _pull_back_twice(self, hessian: np.ndarray) -> np.ndarray:
+        rows = self._pull_back(hessian)
+        return np.swapaxes(self._pull_back(np.swapaxes(rows, -1, -2)), -1, -2)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Transformed(OtherInputs, Numeric):
-    """A model of inputs that were transformed in any way; differences are taken through the transformation."""
+    """A model of inputs after any transformation; derivatives are finite differences along the user's columns."""
 
     inner: Reference
     transform: Transform
@@ -209,26 +209,26 @@ class CoordinateMap(ABC):
 
     @abstractmethod
     def slopes(self, X: np.ndarray) -> np.ndarray:
-        """dz_k / dx_j for the column k that x_j becomes, (n, p); 0 for categories."""
+        """Return dz_k / dx_j for the column k that x_j becomes, (n, p); 0 for categories."""
 
     @abstractmethod
     def position(self, j: int) -> int | None:
-        """The column k that x_j becomes; None where it becomes several."""
+        """Return the column k that x_j becomes; None where it becomes several."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Coordinatewise(OtherInputs):
-    """A model that sees a function of each column; made by `Coordinatewise.wrap`."""
+    """A model of a function of each column; made by `Coordinatewise.wrap`."""
 
     inner: Reference
     transform: CoordinateMap
     inputs: Inputs
 
-    lengthscale = None  # that of a warped column is not one of the column itself
+    lengthscale = None  # the length-scale along a warped column differs between points
 
     @classmethod
     def wrap(cls, inner: Reference, transform: CoordinateMap, inputs: Inputs) -> Self:
-        """Wrap a model; categories are those of the map and of the model itself."""
+        """Wrap a model; categories are those of the map and of the model."""
         seen, known = inner.inputs.categorical, transform.categorical
         columns = range(inputs.n_features)
         categorical = tuple(j for j in columns if j in known or transform.position(j) in seen)
@@ -243,7 +243,7 @@ class Coordinatewise(OtherInputs):
 
 
 class CoordinatewiseResponse(Response):
-    """The response behind a `CoordinateMap`: derivatives along x_j are those along z_k, times dz_k / dx_j."""
+    """The response of a `Coordinatewise`: derivatives along x_j are those along z_k, times dz_k / dx_j."""
 
     def __init__(self, model: Coordinatewise, points: Points, inner: Response):
         self._model, self._points, self._X, self._inner = model, points, points.X, inner
@@ -254,37 +254,37 @@ class CoordinatewiseResponse(Response):
     def gradients(self) -> tuple[np.ndarray, ...]:
         slopes = self._model.transform.slopes(self._X)
         positions = [self._model.transform.position(j) for j in range(self._X.shape[1])]
-        columns = [0 if k is None else k for k in positions]  # the slope of those is 0
+        columns = [0 if k is None else k for k in positions]  # where k is None the slope is 0
         return tuple(gradient[..., columns] * slopes for gradient in self._inner.gradients())
 
     def step(self, j: int, delta: float) -> tuple[np.ndarray, np.ndarray]:
-        # The same step along x_j is another along z_k for each row, so two predictions are subtracted.
-        here, there = (self._latent(X) for X in (self._X, self._moved(j, self._X[:, j] + delta)))
-        return there.mean - here.mean, there.var - here.var
+        # The same step along x_j is a different one along z_k for each row, so two predictions are subtracted.
+        before, after = (self._predict_latent(X) for X in (self._X, self._move(j, self._X[:, j] + delta)))
+        return after.mean - before.mean, after.var - before.var
 
     def section(self, j: int, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
-        k, moved = self._model.transform.position(j), [self._moved(j, base + move) for move in offset]
+        k, moved = self._model.transform.position(j), [self._move(j, base + move) for move in offset]
         if k is None:
-            return np.stack([self._latent(X).mean for X in moved], axis=1)
-        here = np.zeros(1)
-        return np.concatenate([self._inner.section(k, self._column(X, j, k), here) for X in moved], axis=1)
+            return np.stack([self._predict_latent(X).mean for X in moved], axis=1)
+        zero = np.zeros(1)
+        return np.concatenate([self._inner.section(k, self._model_column(X, j, k), zero) for X in moved], axis=1)
 
-    def _column(self, X: np.ndarray, j: int, k: int) -> np.ndarray:
-        """Column k of the model. Where x_j has no image (no logarithm), the nearest known value serves."""
+    def _model_column(self, X: np.ndarray, j: int, k: int) -> np.ndarray:
+        """Return column k of the model. An undefined value (log 0) is replaced by that at the nearest known x_j."""
         with np.errstate(invalid="ignore", divide="ignore"):
             column = self._model.transform(X)[:, k]
-        lost = ~np.isfinite(column)
-        if lost.any():
+        undefined = ~np.isfinite(column)
+        if undefined.any():
             known = (self._X if self._model.inputs.X is None else self._model.inputs.X)[:, j]
-            X = X[lost]
+            X = X[undefined]
             X[:, j] = np.clip(X[:, j], known.min(), known.max())
-            column[lost] = self._model.transform(X)[:, k]
+            column[undefined] = self._model.transform(X)[:, k]
         return column
 
-    def _latent(self, X: np.ndarray) -> Distribution:
+    def _predict_latent(self, X: np.ndarray) -> Distribution:
         return self._model.at(self._points.with_values(X)).distribution(latent=True)
 
-    def _moved(self, j: int, column: np.ndarray) -> np.ndarray:
+    def _move(self, j: int, column: np.ndarray) -> np.ndarray:
         X = self._X.copy()
         X[:, j] = column
         return X

@@ -1,8 +1,8 @@
-r"""Models of several functions that are independent given the input: several outputs, or one process for each class.
+r"""This module combines independent models: of several outputs, or one Gaussian process for each class.
 
-`Outputs` are several outputs of the same inputs: their distributions are multiplied, so KL divergences add up.
+`Outputs` are several outputs of the same inputs. Their joint distribution is a product, so KL divergences add up.
 
-`OneVsRest` has for each class a Gaussian process that separates it from the rest; probabilities are normalised,
+`OneVsRest` has a Gaussian process for each class against the rest; probabilities are normalised,
 
 .. math:: s_c = E \, \sigma(f_c), \quad f_c \sim N(m_c, v_c), \qquad \pi_c = s_c / \textstyle\sum_d s_d
 
@@ -28,9 +28,9 @@ from gpsift.reference.ensemble import Ensemble
 from gpsift.reference.inputs import Inputs, Points, same_rows
 from gpsift.reference.response import OneClassResponse
 
-# The latent value is averaged by the trapezoidal rule over +-REACH standard deviations. The logistic function has poles
-# at a distance of pi, so a step of LOGIT_STEP in f errs by exp(-2 pi^2 / LOGIT_STEP); one of COARSEST_STEP standard
-# deviations resolves the normal density.
+# The trapezoidal rule averages over the latent value within REACH standard deviations. The logistic function has poles
+# at a distance of pi, so the error of a step of LOGIT_STEP in f is exp(-2 pi^2 / LOGIT_STEP); a step of COARSEST_STEP
+# standard deviations resolves the normal density.
 REACH = 8.5
 LOGIT_STEP = 0.5
 COARSEST_STEP = 0.35
@@ -42,7 +42,7 @@ class OneVsRestLogit(SeveralClasses):
     """Normalised probabilities of classes with latent values N(latent_mean, latent_cov), (n, C) and (n, C, C).
 
     Gradients and changes are those of the latent moments, (n, C, p) and (n, C, C, p), (n, C) and (n, C, C). Each class
-    has a process of its own, so only the diagonal of the covariances counts.
+    has a process of its own, so only the diagonals of the covariances count.
     """
 
     VARYING: ClassVar = ("latent_mean", "latent_cov")
@@ -52,7 +52,7 @@ class OneVsRestLogit(SeveralClasses):
 
     @cached_property
     def _sd(self) -> np.ndarray:
-        return np.sqrt(np.maximum(diagonal_of(self.latent_cov), np.finfo(float).tiny))
+        return np.sqrt(np.maximum(diagonals(self.latent_cov), np.finfo(float).tiny))
 
     @cached_property
     def _nodes(self) -> tuple[np.ndarray, np.ndarray]:
@@ -88,7 +88,7 @@ class OneVsRestLogit(SeveralClasses):
 
     def kl_terms(self, *changes: np.ndarray) -> dict[str, np.ndarray]:
         mean_change, cov_change = changes
-        var_change = diagonal_of(cov_change)
+        var_change = diagonals(cov_change)
         sd_change = var_change / (np.sqrt(np.maximum(self._sd**2 + var_change, 0.0)) + self._sd)
         f, (t, weights) = self._latent, self._nodes
         move = mean_change[:, :, None] + sd_change[:, :, None] * t
@@ -102,7 +102,7 @@ class OneVsRestLogit(SeveralClasses):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OneVsRest(Reference):
-    """One model of two classes for each of several classes."""
+    """A classifier with one model of two classes for each of several classes."""
 
     members: tuple[Reference, ...]  # the model of each class against the rest; they see the same inputs
     white_var: np.ndarray  # variance of white noise that is added to each latent function before it is observed, (C,)
@@ -130,7 +130,7 @@ class OneVsRest(Reference):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OneOfRest(Reference):
-    """The latent function of one class against the rest, and its probability among all."""
+    """The latent function of one class against the rest, and the probability of the class."""
 
     whole: OneVsRest
     number: int
@@ -169,7 +169,7 @@ class StackedResponse(Response):
     def distribution(self, *, latent: bool) -> Distribution:
         parts = [member.distribution(latent=latent) for member in self._members]
         mean = np.stack([part.mean for part in parts], axis=1)
-        return MultivariateNormal(mean, diagonal([part.var for part in parts]))
+        return MultivariateNormal(mean, diagonal_matrices([part.var for part in parts]))
 
     def gradients(self) -> tuple[np.ndarray, np.ndarray]:
         return self._stack(member.gradients() for member in self._members)
@@ -183,7 +183,7 @@ class StackedResponse(Response):
     @staticmethod
     def _stack(parts: Iterable[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, np.ndarray]:
         mean_parts, var_parts = zip(*parts, strict=True)
-        return np.stack(mean_parts, axis=1), diagonal(var_parts)
+        return np.stack(mean_parts, axis=1), diagonal_matrices(var_parts)
 
 
 class OneVsRestResponse(StackedResponse):
@@ -199,8 +199,8 @@ class OneVsRestResponse(StackedResponse):
         return normal if latent else OneVsRestLogit(normal.mean, normal.cov + np.diag(self._white_var))
 
 
-def diagonal(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Diagonal matrices of C arrays (n, ...): (n, C, C, ...)."""
+def diagonal_matrices(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Return diagonal matrices (n, C, C, ...) with the values of C arrays (n, ...)."""
     values = np.stack(parts, axis=1)
     n_classes = values.shape[1]
     matrices = np.zeros((values.shape[0], n_classes, *values.shape[1:]))
@@ -209,8 +209,8 @@ def diagonal(parts: Sequence[np.ndarray]) -> np.ndarray:
     return matrices
 
 
-def diagonal_of(matrices: np.ndarray) -> np.ndarray:
-    """Diagonals (n, C) of (n, C, C)."""
+def diagonals(matrices: np.ndarray) -> np.ndarray:
+    """Return the diagonals (n, C) of (n, C, C)."""
     return np.diagonal(matrices, axis1=1, axis2=2)
 
 
@@ -235,7 +235,7 @@ class Outputs(Reference):
 
     @cached_property
     def inputs(self) -> Inputs:  # type: ignore[override]
-        """The inputs of all outputs; if these were trained on different rows, each of the rows once."""
+        """The inputs of all outputs; the training rows are the union of theirs."""
         parts = [output.inputs for output in self.outputs.values()]
         inputs = replace(parts[0], categorical=tuple(sorted({j for part in parts for j in part.categorical})))
         known = [part.X for part in parts if part.X is not None]
@@ -249,8 +249,8 @@ class Outputs(Reference):
 
     @property
     def how(self) -> str:
-        ways = dict.fromkeys(output.how for output in self.outputs.values())
-        return f"{'; '.join(ways)}, for each of {len(self.outputs)} outputs"
+        methods = dict.fromkeys(output.how for output in self.outputs.values())
+        return f"{'; '.join(methods)}, for each of {len(self.outputs)} outputs"
 
     @property
     def functions(self) -> Mapping[str, Reference]:
@@ -267,7 +267,7 @@ class Outputs(Reference):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OutputsEnsemble(Ensemble):
-    """Outputs some of which are ensembles: member s has draw s of each of these, and the other outputs as they are."""
+    """Several outputs, some of them ensembles: member s has draw s of each ensemble, and the other outputs."""
 
     members: tuple[Outputs, ...]
     outputs: Mapping[str, Reference | Ensemble]
