@@ -282,7 +282,7 @@ class StreamingLeaveOneOut:
     ) -> tuple[SampledQuality, InputMoments]:
         """Return the leave-one-out record in the user's units, and the moments of the inputs."""
         n = source.n
-        found = source.map_reduce(self.sums)
+        found = source.map_reduce(self.leave_one_out_sums)
         kept = np.sort(np.random.default_rng(seed).choice(n, size=min(KEPT_ROWS, n), replace=False))
         arrays = self.quality_of_rows(source.take(kept))
         evidence = log_evidence - n * np.log(self.scaling.y_scale)
@@ -309,22 +309,22 @@ class StreamingLeaveOneOut:
         mean, var = self.latent(rows)
         likelihood = self.likelihood if noise is None else self.likelihood.with_noise_var(noise)
         return loo_quality(
-            *self.observed(rows),
+            *self.targets_and_sizes(rows),
             likelihood.in_units(scaling.y_scale),
             scaling.y_center + scaling.y_scale * mean,
             scaling.y_scale**2 * var,
             without_inputs=self.without_inputs,
         )
 
-    def observed(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    def targets_and_sizes(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         """Return targets in the user's units, and sizes."""
         y, size = rows.targets_and_sizes()
         return self.scaling.y_center + self.scaling.y_scale * y, size
 
-    def sums(self, rows: Rows) -> LeaveOneOutSums:
-        """Return the sums of a chunk."""
+    def leave_one_out_sums(self, rows: Rows) -> LeaveOneOutSums:
+        """Return the sums of a chunk; a progress bar shows the name of this function."""
         found, scaling = self.quality_of_rows(rows), self.scaling
-        (y, size), (likelihood, level) = self.observed(rows), self.without_inputs
+        (y, size), (likelihood, level) = self.targets_and_sizes(rows), self.without_inputs
         level_mean, _ = likelihood.conditional_moments(np.full(y.shape, level), size)
         # In the units of the model a constant feature is 0 and has no spread; the others keep their correlations.
         center = scaling.inputs(self.mean[None])[0]

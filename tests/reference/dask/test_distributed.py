@@ -83,7 +83,7 @@ def test_fitted_objective_is_that_of_one_process(table, divided):
     model = gs.GP(hyper=gs.ML2(starts=1, max_iterations=5), inference=gs.Sparse(m=M))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("gpsift.gp.sparse.search.MAX_PICKS", 1)
-        patch.setattr("gpsift.gp.fitreport.notice", lambda _message: None)  # so few iterations do not converge
+        patch.setattr("gpsift.gp.fitreport.warn", lambda _message: None)  # so few iterations do not converge
         there, here = model.fit(X.persist(), y.persist()), model.fit(*table[:2])
     assert there.log_marginal_likelihood == pytest.approx(here.log_marginal_likelihood, abs=1e-4)
     assert there.report.n_evaluations == pytest.approx(here.report.n_evaluations, abs=3)

@@ -30,7 +30,7 @@ def test_a_worker_killed_during_a_fit_changes_nothing(cluster_of, table, killing
     X, y, _ = table
     client = cluster_of(2)
     monkeypatch.setattr("gpsift.gp.sparse.search.MAX_PICKS", 1)
-    monkeypatch.setattr("gpsift.gp.fitreport.notice", lambda _message: None)  # so few iterations do not converge
+    monkeypatch.setattr("gpsift.gp.fitreport.warn", lambda _message: None)  # so few iterations do not converge
     model = gs.GP(hyper=gs.ML2(starts=1, max_iterations=3), inference=gs.Sparse(m=20))
     expected = model.fit(X, y)
     visits = killing(client, after=0.1)
@@ -115,4 +115,4 @@ def test_submodel_searches_and_splits_run_on_the_cluster(cluster_of, regression)
     assert_allclose(there[1].ranks, here[1].ranks)
     done = client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.task_prefixes))
     assert any("rank_sample" in name for name in done)
-    assert any("lead" in name or "follow" in name for name in done)
+    assert any("fit_full" in name or "fit_and_score" in name for name in done)
