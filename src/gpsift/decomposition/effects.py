@@ -104,7 +104,7 @@ def effects(
     context = replace(context, units=named.ungroup(context.points.inputs.names))
     units = _select_units(features, named, context)
     rows = AveragedRows.draw(context, latent, seed)
-    # Every unit has a grid: `ungrouped` has split the groups that are no category.
+    # Every unit has a grid: `ungroup` has split the groups that are no category.
     values = [grid for unit in units if (grid := value_grid(context, unit)) is not None]
     margins = read_margins("data", context.X, context.units.select(*units))
     columns = [context.units.columns[unit] for unit in units]
