@@ -1,18 +1,14 @@
-"""How often intervals hold the true strength of an input: those of `rank`, and draws of the function itself.
+"""How often intervals hold the true strength of an input, and bands of curves the true average effect.
 
-The true strength of input j is the mean of |df/dx_j| over the distribution of the inputs, per standard deviation of
-the input and of the noise: the KL score of a model that knows the function. Three kinds of intervals are compared:
+The true strength of input j is the score of a model that knows the function: the mean over the distribution of the
+inputs of |df/dx_j| sd_j sqrt(I(f)), where I(f) is the Fisher information of an observation about the function, 1 / s^2
+for normal noise. `rank(..., intervals=True)` draws it. The true average effect of an input at a value is the mean of
+the function over the distribution of the other inputs; `effects` has a band for it.
 
-- *scores*: scores of models with drawn hyperparameters, with the posterior mean as the function (`Ranking.interval`);
-- *functions*: for each draw of the hyperparameters a function is drawn from its posterior, and scored at the rows as if
-  it were known. A function is drawn pathwise (Wilson et al. 2020): a draw from the prior, made of random Fourier
-  features, plus the correction k(x, X) (K + s^2 I)^-1 (y - prior(X) - noise). Each of `PRIORS` gives hyperparameters;
-- *functions and rows*: the rows have random weights besides, those of the Bayesian bootstrap (Rubin 1981), since the
-  rows are a sample, too.
+For functions with steps no interval of a smooth kernel holds the strength; how often the check of the fit says so is in
+the column "misfit".
 
-Intervals are also compared with the strength at the rows alone, in which the inputs are as they are.
-
-python benchmarks/strength.py run --sets 40 --out FILE     # --processes, --rows, --only; goes on where it stopped
+python benchmarks/strength.py run --sets 200 --out FILE    # --processes, --rows, --only; goes on where it stopped
 python benchmarks/strength.py summary --out FILE           # coverage, bias and width for each function
 """
 
@@ -30,35 +26,52 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.linalg import cho_factor, cho_solve
+from scipy.special import ndtr
 from threadpoolctl import threadpool_limits
 
 import gpsift as gs
-from gpsift._utils.priors import GammaPrior, InverseGamma
-from gpsift.gp.hyperparameters.laplace_approximation import LaplaceApproximation
-from gpsift.gp.refit import open_problem
 
 LEVEL = 0.9
-N_DRAWS = 96
-N_FEATURES = 600
+NORMAL_QUANTILE = 1.6448536269514722  # of a two-sided interval at this level
 N_INPUTS = 8
 N_POPULATION = 4000
 STEP = 1e-5
-LEVEL_PRIOR = GammaPrior(4.0, 4.0)
-# Length-scale priors of the drawn hyperparameters; the first is that of today's intervals.
-PRIORS = {
-    f"IG(1, {scale:g})": gs.MAP(lengthscale=InverseGamma(1.0, scale), constant=LEVEL_PRIOR, starts=1)
-    for scale in (1.0, 2.0)
-}
+
+
+class Target(NamedTuple):
+    """What is observed of the function f: a draw, and the Fisher information of an observation about f."""
+
+    likelihood: str
+    draw: Callable[[np.random.Generator, np.ndarray], np.ndarray]
+    information: Callable[[np.ndarray], np.ndarray]
 
 
 class Problem(NamedTuple):
-    """A function of the inputs, the standard deviation of its noise, its inputs, and which of them it depends on."""
+    """A function of the inputs, its observations, the distribution of the inputs, and which of them matter."""
 
     function: Callable[[np.ndarray], np.ndarray]
-    noise_sd: float
+    target: Target
     draw_inputs: Callable[[np.random.Generator, int], np.ndarray]
     relevant: tuple[int, ...]
+
+
+def normal_noise(sd: float) -> Target:
+    return Target("gaussian", lambda rng, f: f + sd * rng.normal(size=f.size), lambda f: np.full(f.size, sd**-2))
+
+
+def student_noise(scale: float, df: float) -> Target:
+    information = (df + 1.0) / (df + 3.0) / scale**2
+    return Target(
+        "student-t", lambda rng, f: f + scale * rng.standard_t(df, f.size), lambda f: np.full(f.size, information)
+    )
+
+
+def probit_information(f: np.ndarray) -> np.ndarray:
+    return np.exp(-(f**2)) / (2.0 * np.pi) / (ndtr(f) * ndtr(-f))
+
+
+CLASSES = Target("bernoulli", lambda rng, f: (rng.uniform(size=f.size) < ndtr(f)).astype(float), probit_information)
+COUNTS = Target("poisson", lambda rng, f: rng.poisson(np.exp(f)).astype(float), np.exp)
 
 
 def uniform(low: float, high: float) -> Callable[[np.random.Generator, int], np.ndarray]:
@@ -102,14 +115,18 @@ def process(seed: int) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def problem_of(name: str, seed: int) -> Problem:
+    five = (0, 1, 2, 3, 4)
     problems = {
-        "Friedman": Problem(friedman, 1.0, uniform(0, 1), (0, 1, 2, 3, 4)),
-        "four lines": Problem(lines, 1.0, normal, (0, 1, 2, 3)),
-        "cosine, product, lines": Problem(cosine_and_products, 0.5, normal, (0, 1, 2, 3, 4)),
-        "Gaussian process": Problem(process(seed), 0.3, normal, (0, 1, 2, 3)),
-        "Ishigami": Problem(ishigami, 1.0, uniform(-np.pi, np.pi), (0, 1, 2)),
-        "tanh, line, square, sine": Problem(tanh_and_waves, 0.5, normal, (0, 1, 2, 3)),
-        "steps": Problem(steps, 0.5, normal, (0, 1, 2)),
+        "Friedman": Problem(friedman, normal_noise(1.0), uniform(0, 1), five),
+        "four lines": Problem(lines, normal_noise(1.0), normal, (0, 1, 2, 3)),
+        "cosine, product, lines": Problem(cosine_and_products, normal_noise(0.5), normal, five),
+        "Gaussian process": Problem(process(seed), normal_noise(0.3), normal, (0, 1, 2, 3)),
+        "Ishigami": Problem(ishigami, normal_noise(1.0), uniform(-np.pi, np.pi), (0, 1, 2)),
+        "tanh, line, square, sine": Problem(tanh_and_waves, normal_noise(0.5), normal, (0, 1, 2, 3)),
+        "steps": Problem(steps, normal_noise(0.5), normal, (0, 1, 2)),
+        "two classes": Problem(cosine_and_products, CLASSES, normal, five),
+        "counts": Problem(lambda X: 0.7 + 0.5 * cosine_and_products(X), COUNTS, normal, five),
+        "Student-t noise": Problem(cosine_and_products, student_noise(0.5, 4.0), normal, five),
     }
     return problems[name]
 
@@ -122,14 +139,18 @@ NAMES = (
     "Ishigami",
     "tanh, line, square, sine",
     "steps",
+    "two classes",
+    "counts",
+    "Student-t noise",
 )
 
 
 def strength_at(problem: Problem, X: np.ndarray) -> np.ndarray:
     """Return the strength of each input over some rows, (p,)."""
+    root = np.sqrt(problem.target.information(problem.function(X)))
     moves = STEP * np.eye(N_INPUTS)
-    slopes = [np.abs(problem.function(X + move) - problem.function(X - move)).mean() for move in moves]
-    return np.array(slopes) / (2 * STEP) * X.std(axis=0) / problem.noise_sd
+    slopes = [np.mean(root * np.abs(problem.function(X + move) - problem.function(X - move))) for move in moves]
+    return np.array(slopes) / (2 * STEP) * X.std(axis=0)
 
 
 def true_strength(problem: Problem) -> np.ndarray:
@@ -137,78 +158,60 @@ def true_strength(problem: Problem) -> np.ndarray:
     return strength_at(problem, problem.draw_inputs(np.random.default_rng(0), N_POPULATION))
 
 
-def drawn_strengths(fitted: gs.gp.FittedGP, prior: gs.MAP, seed: int) -> np.ndarray:
-    """Return strengths (2, s, p) of functions from the posterior, at the rows and with random weights of these."""
-    rng = np.random.default_rng([seed, 2])
-    _, problem = open_problem(fitted)
-    approximation = LaplaceApproximation.fit(problem, problem.log_params, prior)
-    places = approximation.sample(N_DRAWS, seed)
-    strengths = np.zeros((2, N_DRAWS, fitted.inputs.n_features))
-    open_columns = list(fitted.open_columns)
-    for number, draw in enumerate(approximation.at(places)):
-        kernel, likelihood = problem.split(draw.log_params)
-        slopes = np.abs(drawn_gradient(kernel, float(likelihood.noise_var), problem.X, problem.y, rng))
-        weights = rng.dirichlet(np.ones(len(slopes)))
-        sd = np.sqrt(weights @ problem.X**2 - (weights @ problem.X) ** 2)
-        both = np.array([slopes.mean(axis=0), sd * (weights @ slopes)])
-        strengths[:, number, open_columns] = both / np.sqrt(likelihood.noise_var)
-    return strengths
-
-
-def drawn_gradient(
-    kernel: gs.kernels.Kernel, noise_var: float, X: np.ndarray, y: np.ndarray, rng: np.random.Generator
-) -> np.ndarray:
-    """Return the gradient at the rows of one function from the posterior, (n, p)."""
-    n, p = X.shape
-    radial, level = kernel.product_terms(p)
-    lengthscale, signal_var = np.asarray(radial.lengthscale), radial.variance
-    frequency = rng.normal(size=(N_FEATURES, p)) / lengthscale
-    angle = X @ frequency.T + rng.uniform(0, 2 * np.pi, N_FEATURES)
-    weight = rng.normal(size=N_FEATURES) * np.sqrt(2 * signal_var / N_FEATURES)
-    prior = np.cos(angle) @ weight + np.sqrt(level.variance) * rng.normal()
-    U = X / lengthscale
-    K = signal_var * np.exp(-0.5 * ((U[:, None] - U) ** 2).sum(axis=-1))
-    factor = cho_factor(K + level.variance + noise_var * np.eye(n), lower=True)
-    correction = cho_solve(factor, y - prior - np.sqrt(noise_var) * rng.normal(size=n))
-    # d k(x_i, x_k) / dx_ij = -K_ik (x_ij - x_kj) / l_j^2
-    weighted = K * correction
-    moved = (weighted.sum(axis=1)[:, None] * X - weighted @ X) / lengthscale**2
-    return -(np.sin(angle) * weight) @ frequency - moved
+def average_effect(problem: Problem, j: int, values: np.ndarray) -> np.ndarray:
+    """Return the mean of the function over the distribution of the other inputs, with input j at each value."""
+    X = problem.draw_inputs(np.random.default_rng(0), N_POPULATION)
+    means = []
+    for value in values:
+        X[:, j] = value
+        means.append(problem.function(X).mean())
+    return np.array(means)
 
 
 def measured(name: str, n: int, seed: int) -> dict[str, Any]:
-    """Fit one data set, and return the true strengths with the intervals and medians of every kind."""
+    """Fit one data set, and return the true strengths with their intervals, and how often bands hold the effects."""
     warnings.simplefilter("ignore")
     problem = problem_of(name, seed)
     rng = np.random.default_rng([seed, n, NAMES.index(name)])
     X = problem.draw_inputs(rng, n)
-    y = problem.function(X) + problem.noise_sd * rng.normal(size=n)
+    y = problem.target.draw(rng, problem.function(X))
     with threadpool_limits(1):
-        fitted, fit_seconds = timed(lambda: gs.GP().fit(X, y))
-        ranking = gs.rank(fitted, X)
-        interval, seconds = timed(lambda: ranking.interval(LEVEL))
-        kinds = {"scores": found_by(interval[:, 0], ranking.scores, interval[:, 1], seconds)}
-        for label, prior in PRIORS.items():
-            drawn, seconds = timed(lambda prior=prior: drawn_strengths(fitted, prior, seed))
-            for kind, strengths in zip(("functions", "functions and rows"), drawn, strict=True):
-                ends = np.quantile(strengths, [0.5 - LEVEL / 2, 0.5, 0.5 + LEVEL / 2], axis=0)
-                kinds[f"{kind}, {label}"] = found_by(*ends, seconds)
+        fitted, fit_seconds = timed(lambda: gs.GP(likelihood=problem.target.likelihood).fit(X, y))
+        ranking, seconds = timed(lambda: gs.rank(fitted, X, intervals=True))
+        curves = curve_coverage(problem, fitted) if problem.target.likelihood == "gaussian" else {}
+    found = {
+        "true": true_strength(problem),
+        "score": ranking.scores,
+        "low": ranking.interval(LEVEL)[:, 0],
+        "median": ranking.strength,
+        "high": ranking.interval(LEVEL)[:, 1],
+    }
     return {
         "name": name,
         "n": n,
         "seed": seed,
         "relevant": list(problem.relevant),
-        "true": true_strength(problem).round(5).tolist(),
-        "true at rows": strength_at(problem, X).round(5).tolist(),
         "fit_seconds": round(fit_seconds, 3),
-        "kinds": kinds,
+        "seconds": round(seconds, 3),
+        "k_hat": ranking.k_hat,
+        **curves,
+        **{key: values.round(5).tolist() for key, values in found.items()},
     }
 
 
-def found_by(low: np.ndarray, middle: np.ndarray, high: np.ndarray, seconds: float) -> dict[str, Any]:
-    """Return an interval of each input, and the time that they took, as plain numbers."""
-    ends = {"low": low, "middle": middle, "high": high}
-    return {name: values.round(5).tolist() for name, values in ends.items()} | {"seconds": round(seconds, 3)}
+def curve_coverage(problem: Problem, fitted: gs.gp.FittedGP) -> dict[str, float]:
+    """Return how often 90 % bands hold the true average effect, over the values of all curves of relevant inputs."""
+    used = [j for j in problem.relevant if j in fitted.used]
+    found = {}
+    for kind, intervals in (("function", False), ("both", True)):
+        held = []
+        for j, curve in zip(used, gs.effects(fitted, features=used, intervals=intervals), strict=False):
+            j = fitted.inputs.names.index(curve.name)
+            at_curve, at_rows = (average_effect(problem, j, x) for x in (curve.x, fitted.inputs.X[:, j]))
+            truth = at_curve - at_rows.mean()  # a curve is less its average over the rows
+            held.append(np.abs(curve.mean - truth) <= NORMAL_QUANTILE * curve.sd)
+        found[f"curves_{kind}"] = float(np.mean(held)) if held else float("nan")
+    return found
 
 
 def timed(call: Callable[[], Any]) -> tuple[Any, float]:
@@ -240,34 +243,33 @@ def records(file: Path) -> list[dict[str, Any]]:
 
 
 def summary(file: Path) -> pd.DataFrame:
-    """Return coverage over the relevant inputs and of the worst one, and the middle of the intervals over the truth."""
+    """Return coverage over the relevant inputs and of the worst one, and the medians over the truth."""
     lines = []
     frame = pd.DataFrame(records(file))
     for (n, name), some in frame.groupby(["n", "name"], sort=False):
         relevant = some["relevant"].iloc[0]
-        true, at_rows = np.array(some["true"].tolist()), np.array(some["true at rows"].tolist())
-        for kind in some["kinds"].iloc[0]:
-            low, middle, high = (
-                np.array([each[kind][key] for each in some["kinds"]]) for key in ("low", "middle", "high")
-            )
-            held = ((low <= true) & (true <= high))[:, relevant]
-            held_at_rows = ((low <= at_rows) & (at_rows <= high))[:, relevant]
-            inert = np.setdiff1d(np.arange(true.shape[1]), relevant)
-            lines.append(
-                {
-                    "rows": n,
-                    "function": name,
-                    "intervals": kind,
-                    "sets": len(some),
-                    "coverage": held.mean(),
-                    "worst input": held.mean(axis=0).min(),
-                    "coverage at the rows": held_at_rows.mean(),
-                    "middle / truth": np.median(middle[:, relevant] / true[:, relevant]),
-                    "width / truth": np.median((high - low)[:, relevant] / true[:, relevant]),
-                    "inert low < 0.05 of top": np.mean(low[:, inert] < 0.05 * middle.max(axis=1, keepdims=True)),
-                    "in fits": np.median([each[kind]["seconds"] for each in some["kinds"]] / some["fit_seconds"]),
-                }
-            )
+        true, score, low, median, high = (
+            np.array(some[key].tolist()) for key in ("true", "score", "low", "median", "high")
+        )
+        held = ((low <= true) & (true <= high))[:, relevant]
+        inert = np.setdiff1d(np.arange(true.shape[1]), relevant)
+        lines.append(
+            {
+                "rows": n,
+                "function": name,
+                "sets": len(some),
+                "coverage": held.mean(),
+                "worst input": held.mean(axis=0).min(),
+                "median / truth": np.median(median[:, relevant] / true[:, relevant]),
+                "score / truth": np.median(score[:, relevant] / true[:, relevant]),
+                "width / truth": np.median((high - low)[:, relevant] / true[:, relevant]),
+                "inert low < 0.05 of top": np.mean(low[:, inert] < 0.05 * median.max(axis=1, keepdims=True)),
+                "score in interval": np.mean(((low <= score) & (score <= high))[:, relevant]),
+                "curves, function": some["curves_function"].mean(),
+                "curves, both": some["curves_both"].mean(),
+                "in fits": np.median(some["seconds"] / some["fit_seconds"]),
+            }
+        )
     return pd.DataFrame(lines).sort_values(["rows", "function"], kind="stable")
 
 

@@ -57,12 +57,12 @@ def test_draws_become_inference_data():
     az = need("arviz")
     draws = np.random.default_rng(1).gamma(2.0, size=(200, 3)) * [3.0, 1.0, 0.1]
     data = ranking(draws=draws).to_arviz()
-    assert_array_equal(data.posterior["relevance"].sel(chain=0), draws)
+    assert_array_equal(data.posterior["strength"].sel(chain=0), draws)
     assert list(data.posterior["feature"].values) == ["age", "bmi", "sex"]
     ranks = data.posterior["rank"].values[0]
     assert_array_equal(np.sort(ranks, axis=1), np.tile([1, 2, 3], (200, 1)))
     assert_array_equal(ranks[:, 0] == 1, draws[:, 0] == draws.max(axis=1))
-    summary = az.summary(data, var_names=["relevance"])
+    summary = az.summary(data, var_names=["strength"])
     assert summary.loc["relevance[age]", "mean"] == pytest.approx(draws[:, 0].mean(), abs=0.01)
 
 

@@ -10,7 +10,6 @@ from scipy.special import ndtr
 
 import gpsift as gs
 from gpsift.gp import DrawnGP
-from gpsift.reference.base import DrawRequest
 
 FIXED = gs.Fixed(lengthscale=np.array([1.0, 1.5, 2.0]), signal_var=1.0, noise_var=0.05)
 
@@ -61,7 +60,8 @@ def test_rows_that_are_not_those_of_the_fit():
     moved = gp.scaling.inputs(np.concatenate([set_to(X_new, 1, value) for value in nodes]))
     joint = gp.posterior.covariance(moved).reshape(19, 17, 19, 17).mean(axis=(1, 3)) * gp.scaling.y_scale**2
     centring = np.hstack([np.eye(2), np.full((2, 17), -1 / 17)])
-    assert_allclose(curve.covariance[np.ix_([0, 20], [0, 20])], centring @ joint @ centring.T, rtol=1e-7)
+    of_rows = np.cov(curve.individual[:, [0, 20]], rowvar=False) / 17
+    assert_allclose(curve.covariance[np.ix_([0, 20], [0, 20])], centring @ joint @ centring.T + of_rows, rtol=1e-7)
     assert_allclose(curve.sd, np.sqrt(np.diag(curve.covariance)))
 
 
@@ -145,6 +145,23 @@ def test_bands_of_probabilities_are_nearly_those_of_draws():
     assert_allclose(curve.sd[chosen], centred.std(axis=0), rtol=0.1, atol=0.005)
 
 
+@pytest.fixture
+def given_rows(monkeypatch):
+    """Bands of the average over the rows as they are."""
+    monkeypatch.setattr("gpsift.decomposition.partial_dependence.PartialDependence.add_row_sampling", lambda self: self)
+
+
+def test_the_rows_as_a_sample_widen_the_band(fitted, request):
+    X, _ = data()
+    with_rows = gs.effects(fitted)["x1"]
+    own = np.array([fitted.predict(set_to(X, 0, value)).mean for value in with_rows.x]).T
+    nodes = np.mean([fitted.predict(set_to(X, 0, value)).mean for value in X[:, 0]], axis=0)
+    request.getfixturevalue("given_rows")
+    difference = with_rows.covariance - gs.effects(fitted)["x1"].covariance
+    assert_allclose(difference, np.cov(own - nodes[:, None], rowvar=False) / len(X), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.usefixtures("given_rows")
 def test_draws_of_hyperparameters_widen_the_band(fitted):
     X, y = data()
     other = gs.GP(hyper=gs.Fixed(lengthscale=0.6, noise_var=0.3)).fit(X, y)
@@ -217,6 +234,8 @@ def test_models_that_only_predict_have_curves_without_bands():
 
 
 @pytest.mark.filterwarnings("ignore:The intervals of the scores may be off")  # eight draws are few
+@pytest.mark.usefixtures("given_rows")
+@pytest.mark.filterwarnings("ignore:The intervals may be off")
 def test_intervals_pool_draws_of_hyperparameters(monkeypatch):
     """As each model that the data allow draws its curve; columns that were left off have a part in some of them."""
     monkeypatch.setattr("gpsift.decomposition.effects.N_DRAWS", 8)
@@ -226,7 +245,7 @@ def test_intervals_pool_draws_of_hyperparameters(monkeypatch):
     found = gs.effects(gp, intervals=True, seed=3)
     assert found.band == "closed form, over 8 draws of the hyperparameters"
     assert found.k_hat is not None
-    each = gp.map_draws(lambda model: gs.effects(model, features=["x1"])["x1"], DrawRequest(8, 3)).values
+    each = gp.map_draws(lambda model: gs.effects(model, features=["x1"])["x1"], 8, 3).values
     means = np.array([curve.mean for curve in each])
     assert_allclose(found["x1"].mean, means.mean(axis=0), rtol=0, atol=1e-10)
     within = np.mean([curve.sd**2 for curve in each], axis=0)

@@ -8,7 +8,7 @@ from model_points import at
 from numpy.testing import assert_allclose
 
 import gpsift as gs
-from gpsift.reference.base import DrawRequest, MissingCapability
+from gpsift.reference.base import MissingCapability
 from gpsift.reference.ensemble import Ensemble, drop_caches, map_members, members_of
 
 X = np.random.default_rng(0).normal(size=(12, 2))
@@ -89,7 +89,7 @@ def test_a_model_without_optional_parts_says_so_by_defaults_or_a_refusal():
     assert model.lengthscale is model.explains is model.on_columns((0,)) is None
     assert np.all(model.slopes == -np.inf)
     with pytest.raises(MissingCapability, match="Line does not say how far the data leave its hyperparameters open"):
-        model.map_draws(lambda each: each, DrawRequest(4, 0))
+        model.map_draws(lambda each: each, 4, 0)
 
 
 def test_an_ensemble_answers_for_its_members():

@@ -368,8 +368,10 @@ def test_groups_are_scored_for_each_draw():
     members = [gs.GP(hyper=gs.Fixed(lengthscale=scale, noise_var=0.1)).fit(X, y) for scale in (1.0, 2.0)]
 
     ranking = gs.rank(Ensemble(tuple(members)), X, groups=GROUPS)
-    assert_allclose(ranking.draws, [gs.rank(member, X, groups=GROUPS).scores for member in members], rtol=1e-12)
+    assert_allclose(ranking.scores, np.mean([gs.rank(each, X, groups=GROUPS).scores for each in members], axis=0))
     assert ranking.interval().shape == (3, 2)
+    assert np.all(ranking.interval()[:, 1] > ranking.scores)
+    assert np.argsort(ranking.strength).tolist() == np.argsort(ranking.scores).tolist()
 
 
 # -- refusals ----------------------------------------------------------------------------------------------------------

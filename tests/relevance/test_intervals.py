@@ -8,10 +8,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import gpsift as gs
-from gpsift.gp.hyperparameters.laplace_approximation import LaplaceApproximation
-from gpsift.gp.refit import dense_problem
-from gpsift.reference.base import DrawRequest, MissingCapability
-from gpsift.relevance.intervals import MOST_SCORED, N_DRAWS, N_SCORED
+from gpsift.reference.base import MissingCapability
+from gpsift.reference.ensemble import Ensemble
+from gpsift.relevance.feature_groups import FeatureGroups
+from gpsift.relevance.intervals import N_FUNCTIONS, N_MODELS, N_MODELS_ALONE, score_functions
 
 
 @pytest.fixture(scope="module")
@@ -34,18 +34,22 @@ def ranking(fitted, table):
 
 def test_scores_stay_those_of_the_fit(ranking, fitted, table):
     assert_array_equal(ranking.scores, gs.rank(fitted, table[0]).scores)
-    assert ranking.draws.shape == (N_DRAWS, 4)
+    assert ranking.draws.shape == (N_MODELS * N_FUNCTIONS, 4)
+    assert ranking.drawn == "function and hyperparameters"
 
 
-def test_scores_of_draws_are_those_of_models_with_their_hyperparameters(ranking, fitted, table):
-    X, y = table
-    assert fitted.used == (0, 1)
-    all_open = fitted.on_columns(range(4))
-    draws = LaplaceApproximation.fit(dense_problem(all_open), all_open.log_params).draws(3, seed=0)
-    for draw, found in zip(draws, ranking.draws, strict=False):
-        *lengthscale, signal_var, constant_var, noise_var = np.exp(draw.log_params)
-        given = gs.Fixed(lengthscale=lengthscale, signal_var=signal_var, constant_var=constant_var, noise_var=noise_var)
-        assert_allclose(found, gs.rank(gs.GP(hyper=given).fit(X, y), X).scores, rtol=1e-6, atol=1e-9)
+def test_draws_are_scores_of_drawn_functions_at_rows_drawn_again(fitted, table):
+    X, _ = table
+    one = fitted.on_columns(range(4))
+    points, groups = one.inputs.training_points, FeatureGroups.read(None, None, one.inputs)
+    found = score_functions(
+        one, gs.KL(), points, groups, lambda values: values.mean(axis=0), 3, np.random.default_rng(7)
+    )
+    rng = np.random.default_rng(7)
+    rows = rng.integers(60, size=60)
+    for scores, function in zip(found, one.draw_functions(3, rng), strict=True):
+        slope = np.abs(function.gradients(X[rows])[0]).mean(axis=0)
+        assert_allclose(scores, slope * X[rows].std(axis=0) / np.sqrt(one.noise_var), rtol=1e-8)
 
 
 def test_what_is_used_is_above_zero_and_what_is_not_stays_open(ranking):
@@ -57,22 +61,27 @@ def test_what_is_used_is_above_zero_and_what_is_not_stays_open(ranking):
     assert_allclose(ranking.in_first_probability(2)[:2], 1.0)
 
 
-def test_a_score_is_in_its_interval_even_where_all_draws_are_beyond_it(ranking):
+def test_strengths_are_medians_and_probabilities_shares_of_the_draws(ranking):
+    assert_array_equal(ranking.strength, np.median(ranking.draws, axis=0))
+    for level in (0.5, 0.9):
+        ends = np.quantile(ranking.draws, [0.5 - level / 2, 0.5 + level / 2], axis=0)
+        assert_array_equal(ranking.interval(level), ends.T)
+    assert_array_equal(ranking.probability(above=0.5), np.mean(ranking.draws > 0.5, axis=0))
     beyond = replace(ranking, scores=np.array([9.0, *ranking.scores[1:]]))
-    assert_array_equal(ranking.scores[2:], 0.0)
-    assert np.all(ranking.draws[:, 2:] > 0.0)
-    for record in (ranking, beyond):
-        for level in (0.5, 0.9):
-            low, high = record.interval(level).T
-            assert np.all((low <= record.scores) & (record.scores <= high))
-            ends = np.quantile(record.draws, [0.5 - level / 2, 0.5 + level / 2], axis=0)
-            assert_array_equal(low, np.minimum(ends[0], record.scores))
-            assert_array_equal(high, np.maximum(ends[1], record.scores))
-    frame = beyond.to_frame()
-    assert np.all((frame["lower"] <= frame["score"]) & (frame["score"] <= frame["upper"]))
+    assert_array_equal(beyond.interval(), ranking.interval())  # the score does not move it
 
 
-@pytest.mark.filterwarnings("ignore:The intervals of the scores may be off")
+def test_without_noise_to_speak_of_the_truth_is_found():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 2))
+    slope = np.abs(2 * np.cos(2 * X[:, 0])).mean() * X[:, 0].std()
+    found = gs.rank(gs.GP().fit(X, np.sin(2 * X[:, 0]) + 0.05 * rng.normal(size=150)), X, intervals=True)
+    assert_allclose(found.strength[0], slope / 0.05, rtol=0.15)
+    low, high = found.interval()[0]
+    assert low < slope / 0.05 < high
+
+
+@pytest.mark.filterwarnings("ignore:The intervals may be off")
 def test_the_same_seed_gives_the_same_interval(fitted, table, ranking):
     again = gs.rank(fitted, table[0], intervals=True)
     other = gs.rank(fitted, table[0], intervals=True, seed=1)
@@ -81,10 +90,16 @@ def test_the_same_seed_gives_the_same_interval(fitted, table, ranking):
     assert_allclose(other.interval(), ranking.interval(), atol=0.25 * np.ptp(ranking.interval(), axis=1).max())
 
 
-@pytest.mark.parametrize("measure", [gs.KL(), gs.VAR(), gs.Derivative(), gs.ARD()], ids=lambda each: each.label)
+@pytest.mark.parametrize(
+    "measure",
+    [gs.KL(), gs.KL(delta=1e-3), gs.KL(latent=True), gs.VAR(), gs.Derivative(), gs.ARD()],
+    ids=lambda each: each.label,
+)
 def test_every_measure_has_them(fitted, table, measure):
     found = gs.rank(fitted, table[0], measure, intervals=True)
-    assert found.draws.shape in ((N_DRAWS, 4), (MOST_SCORED, 4))
+    of_function = measure.is_of_function
+    assert found.draws.shape == ((N_MODELS * N_FUNCTIONS if of_function else N_MODELS_ALONE), 4)
+    assert found.drawn == ("function and hyperparameters" if of_function else "hyperparameters alone")
     low, high = found.interval().T
     assert np.all(low <= high)
     assert low[0] > high[2:].max() * 0.2
@@ -92,36 +107,24 @@ def test_every_measure_has_them(fitted, table, measure):
 
 def test_groups_points_and_aggregates(fitted, table):
     found = gs.rank(fitted, table[0], groups={"pair": ["x2", "x3"]}, points=20, aggregate="max", intervals=True)
-    assert found.draws.shape == (N_DRAWS, 3)
+    assert found.draws.shape == (N_MODELS * N_FUNCTIONS, 3)
     low, high = found.interval()[1]
     assert low < found.scores[1] < high
 
 
-def test_more_draws_are_scored_where_those_that_are_are_not_enough(fitted, table, monkeypatch):
-    monkeypatch.setattr("gpsift.relevance.intervals.MOST_LEFT", 0.0)
-    without = gs.rank(fitted, table[0], intervals=True)
-    assert len(without.draws) == MOST_SCORED
-    monkeypatch.setattr("gpsift.relevance.intervals.MOST_LEFT", 1.0)
-    with_lines = gs.rank(fitted, table[0], intervals=True)
-    assert len(with_lines.draws) == N_DRAWS
-    assert_array_equal(with_lines.draws[:N_SCORED], without.draws[:N_SCORED])
-    assert not np.any(np.all(np.isclose(with_lines.draws[N_SCORED:MOST_SCORED], without.draws[N_SCORED:]), axis=1))
+@pytest.mark.parametrize("measure", [gs.KL(), gs.VAR()], ids=lambda each: each.label)
+def test_categories_have_them(measure):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 3, 80), rng.normal(size=80)]).astype(float)
+    y = np.array([0.0, 1.0, 3.0])[X[:, 0].astype(int)] + 0.3 * rng.normal(size=80)
+    gp = gs.GP(hyper=gs.MAP(starts=1)).fit(X, y)
+    found = gs.rank(gp, X, measure, categorical=["x1"], intervals=True)
+    low, high = found.interval().T
+    assert low[0] < found.scores[0] < high[0]
+    assert low[0] > high[1]
 
 
-def test_a_model_stops_where_draws_are_enough(fitted):
-    seven = DrawRequest(12, 0, 5, lambda places, values: len(values) == 7)
-    stopped = fitted.map_draws(lambda model: model.noise_var, seven)
-    whole = fitted.map_draws(lambda model: model.noise_var, DrawRequest(12, 0, 5))
-    assert (len(stopped.values), len(whole.values)) == (7, 12)
-    assert (stopped.stopped, whole.stopped) == (True, False)
-    assert_array_equal(stopped.values, whole.values[:7])
-    assert_array_equal(
-        np.concatenate([stopped.coordinates, stopped.unscored]), np.concatenate([whole.coordinates, whole.unscored])
-    )
-    assert len(whole.unscored) == 5
-
-
-@pytest.mark.filterwarnings("ignore:The model does not predict better")
+@pytest.mark.filterwarnings("ignore:The model does not predict better", "ignore:The intervals may be off")
 @pytest.mark.parametrize("likelihood", ["bernoulli", "poisson", "student-t", "softmax"])
 def test_every_likelihood_has_them(likelihood, table):
     X, y = table
@@ -132,11 +135,10 @@ def test_every_likelihood_has_them(likelihood, table):
         "softmax": np.digitize(y, [-0.5, 0.5]),
     }
     gp = gs.GP(likelihood=likelihood, hyper=gs.MAP(starts=1)).fit(X[:40], targets[likelihood][:40])
-    values, k_hat, *_ = gp.map_draws(lambda model: gs.rank(model, X[:40]).scores, DrawRequest(12, 0))
-    assert np.shape(values) == (12, 4)
-    assert np.all(np.isfinite(values))
-    assert np.median(values, axis=0)[:2].max() > np.median(values, axis=0)[2:].max()
-    assert k_hat <= np.inf
+    found = gs.rank(gp, X[:40], intervals=True)
+    assert np.all(np.isfinite(found.draws))
+    assert found.strength[:2].max() > found.strength[2:].max()
+    assert found.drawn == "function and hyperparameters"
 
 
 def test_beyond_twenty_features_only_the_closest_are_open():
@@ -165,22 +167,23 @@ def test_models_of_other_kinds_have_none(table):
         return X[:, 0], np.ones(len(X))
 
     model = gs.as_reference(predict, family="gaussian", X_train=X)
-    with pytest.raises(MissingCapability, match="does not say how far the data leave its hyperparameters open"):
+    with pytest.raises(MissingCapability, match="does not offer draws of its function"):
         gs.rank(model, X, intervals=True)
 
 
 def test_they_are_shown(ranking, tmp_path):
     lines = repr(ranking).splitlines()
-    assert lines[1].split() == ["rank", "feature", "score", "90", "%", "interval"]
+    assert lines[1].split() == ["rank", "feature", "strength", "90", "%", "interval", "score"]
     assert " to " in lines[2]
     frame = ranking.to_frame()
-    assert np.all(frame["lower"] <= frame["upper"])
+    assert np.all((frame["lower"] <= frame["strength"]) & (frame["strength"] <= frame["upper"]))
+    assert "90 % interval" in ranking._repr_html_()
     ax = ranking.plot()
     assert "90 % interval" in [text.get_text() for text in ax.get_legend().get_texts()]
     ranking.save(tmp_path / "ranking.gpsift")
     loaded = gs.load(tmp_path / "ranking.gpsift")
     assert_array_equal(loaded.interval(), ranking.interval())
-    assert loaded.k_hat == ranking.k_hat
+    assert (loaded.k_hat, loaded.drawn) == (ranking.k_hat, ranking.drawn)
 
 
 def test_without_them_they_are_made_when_asked_for_and_once(fitted, table, ranking, monkeypatch):
@@ -213,10 +216,26 @@ def test_a_ranking_that_goes_elsewhere_leaves_the_model_behind(fitted, table, tm
             elsewhere.interval()
 
 
-def test_what_has_none_says_so_when_it_is_asked(table):
+def test_a_model_without_draws_of_hyperparameters_has_those_of_the_function(table):
     X, y = table
     hyper, inference = gs.Fixed(lengthscale=1.0), gs.Sparse(m=10)
     sparse = gs.GP(hyper=hyper, inference=inference, likelihood="bernoulli").fit(X, y > 0)
+    found = gs.rank(sparse, X, intervals=True)
+    assert found.drawn.startswith("function alone")
+    assert "function alone, with the hyperparameters of the fit" in repr(found)
+    assert found.k_hat is None
+    assert found.interval()[0, 0] > found.interval()[2:, 0].max()
     for late in (False, True):
         with pytest.raises(MissingCapability, match="of sparse models those with Gaussian noise"):
-            gs.rank(sparse, X, intervals=not late).interval()
+            gs.rank(sparse, X, gs.ARD(), intervals=not late).interval()
+
+
+def test_an_ensemble_has_those_of_the_functions_of_its_members(fitted, table):
+    X, _ = table
+    ensemble = Ensemble((fitted, fitted, fitted))
+    found = gs.rank(ensemble, X)
+    assert found.drawn == "function and hyperparameters"
+    assert len(found.draws) == 3 * -(-N_MODELS * N_FUNCTIONS // 3)
+    alone = gs.rank(ensemble, X, gs.ARD())
+    assert alone.drawn == "hyperparameters alone"
+    assert alone.draws.shape == (3, 4)

@@ -72,6 +72,7 @@ class FindingKind(StrEnum):
     # parts that were left out to save time
     INFERENCE_SPARSE = "inference-sparse"
     NO_INTERVALS = "no-intervals"
+    INTERVALS_OF_FUNCTION = "intervals-of-function"
     INTERVALS_LEFT_OUT = "intervals-left-out"
     INTERVALS_UNSURE = "intervals-unsure"
     SHAPE_LEFT_OUT = "shape-left-out"
@@ -358,10 +359,15 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
             f"Inference is sparse, because there are {data['n_rows']} rows: {_substitutes(data)} stand for them."
         ),
     ),
-    FindingKind.NO_INTERVALS: (TIME, "Scores have no intervals: inference is sparse, and noise is not Gaussian."),
+    FindingKind.NO_INTERVALS: (TIME, "Strengths have no intervals, because the model offers no draws of its function."),
+    FindingKind.INTERVALS_OF_FUNCTION: (
+        "Intervals may be too short",
+        "They are those of the function at the hyperparameters of the fit, because inference is sparse and noise is "
+        "not Gaussian. Other hyperparameters would make them wider.",
+    ),
     FindingKind.INTERVALS_LEFT_OUT: (
         TIME,
-        "Scores have no intervals: with {n_rows} rows and {n_columns} columns they may take more than half a minute.",
+        "Strengths have no intervals: with {n_rows} rows and {n_columns} columns they may take over half a minute.",
     ),
     FindingKind.INTERVALS_UNSURE: (
         "Intervals may be off",

@@ -22,7 +22,7 @@ from gpsift.decomposition.margins import Margin, Margins, read_margins
 from gpsift.decomposition.monte_carlo import SAMPLED
 from gpsift.decomposition.products import ProductTriple
 from gpsift.likelihoods.distributions import Gaussian
-from gpsift.reference.base import DrawRequest, MissingCapability, PlacedPosterior, Reference
+from gpsift.reference.base import MissingCapability, PlacedPosterior, Reference
 from gpsift.reference.ensemble import Ensemble, members_of
 from gpsift.reference.inputs import Inputs, Points
 from gpsift.reference.lookup import as_reference
@@ -118,7 +118,7 @@ class EffectContext:
         The draws come from an approximation of the posterior of the hyperparameters. A large k-hat gives a warning.
         """
         assert isinstance(self.model, Reference)  # an ensemble has draws of its own
-        drawn = self.model.map_draws(function, DrawRequest(n_draws, seed))
+        drawn = self.model.map_draws(function, n_draws, seed)
         warn_if_unreliable(drawn.k_hat)
         return drawn.values, drawn.k_hat
 

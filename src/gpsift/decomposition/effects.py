@@ -119,7 +119,7 @@ def effects(
     mean_of = "the mean of an observation" if context.of is None else f"the probability of {context.of}"
     if rows.is_latent:
         mean_of = context.model.mean_of
-    pooled = [pool_draws(each) for each in zip(*found, strict=True)]
+    pooled = [pool_draws(each).add_row_sampling() for each in zip(*found, strict=True)]
     return Effects(
         curves=tuple(_make_curve(*each, context, rows) for each in zip(units, values, pooled, strict=True)),
         average=average,
@@ -142,9 +142,10 @@ class Curve:
     x : array (g,)
         Values of the feature, or for a category the indices of its `labels`.
     mean, sd : arrays (g,)
-        The average over the rows, and the posterior standard deviation of this average.
+        The average over the rows, and the standard deviation of the average over all rows that there could be: that of
+        the posterior, and of the rows as a sample.
     covariance : array (g, g)
-        The posterior covariance of the average at all values.
+        The covariance of this average at all values.
     individual : array (r, g)
         The curves of some rows, each less its own average: where they differ, the feature acts with others.
     support : array (g,)

@@ -46,6 +46,12 @@ class PartialDependence:
         centring = np.hstack([np.eye(n_values), np.tile(-weights, (n_values, 1))])
         return PartialDependence(self.curves @ centring.T, centring @ self.covariance @ centring.T)
 
+    def add_row_sampling(self) -> PartialDependence:
+        """Add the covariance of the average that is due to the rows, a sample of those that there could be."""
+        n, g = self.curves.shape
+        of_rows = np.cov(self.curves, rowvar=False).reshape(g, g) / n if n > 1 else np.zeros((g, g))
+        return PartialDependence(self.curves, self.covariance + of_rows)
+
 
 def pool_draws(draws: Sequence[PartialDependence]) -> PartialDependence:
     """Pool curves of models with drawn hyperparameters: mean curves, and covariance within plus between draws."""

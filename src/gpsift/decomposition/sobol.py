@@ -22,7 +22,7 @@ from gpsift.decomposition.variances import Variances, variances
 from gpsift.io.serializable import Serializable
 from gpsift.reference.base import Reference
 from gpsift.relevance.feature_groups import FeatureGroups
-from gpsift.relevance.ranking import LEVEL, interval_with
+from gpsift.relevance.ranking import LEVEL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -180,16 +180,13 @@ class VarianceShares(FunctionRecord, Serializable):
         return float(max(0.0, 1.0 - self.first.sum())) if self.variance > 0 else 0.0
 
     def interval(self, share: str = "shapley", level: float = LEVEL) -> np.ndarray:
-        """Return the central interval of "first", "total" or "shapley" over the draws of the hyperparameters, (p, 2).
-
-        It is extended to the share itself where that lies beyond an end.
-        """
+        """Return the central interval of "first", "total" or "shapley" over draws of the hyperparameters, (p, 2)."""
         if share not in self.draws:
             raise ValueError(
                 "There are intervals of first, total and shapley, for variance_shares(..., intervals=True) or drawn "
                 f"hyperparameters, GP(hyper=NUTS()); asked for {share!r}."
             )
-        return interval_with(getattr(self, share), self.draws[share], level)
+        return np.quantile(self.draws[share], [0.5 - level / 2, 0.5 + level / 2], axis=0).T
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame with a row for each feature, the largest share first."""

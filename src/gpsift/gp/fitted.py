@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -27,7 +27,8 @@ from gpsift.likelihoods import Likelihood, read_size
 from gpsift.likelihoods.distributions import Gaussian
 from gpsift.likelihoods.distributions.base import Distribution
 from gpsift.reference.affine import Affine
-from gpsift.reference.base import Coupled, DrawRequest, DrawResult, Reference, T
+from gpsift.reference.base import Coupled, DrawResult, Reference, T
+from gpsift.reference.function_draws import draw_functions
 from gpsift.reference.inputs import Inputs, Points
 from gpsift.reference.posterior import Posterior
 from gpsift.reference.response import GPResponse
@@ -204,8 +205,12 @@ class FittedGP(TextRepr, Serializable, Reference):
         closest = (j for j in np.argsort(-self.slopes, kind="stable").tolist() if j not in used)
         return tuple(sorted([*used, *islice(closest, max(0, MOST_OPEN - len(used)))]))
 
-    def map_draws(self, function: Callable[[Reference], T], request: DrawRequest[T]) -> DrawResult[T]:
-        return map_draws(self, function, request)
+    def map_draws(self, function: Callable[[Reference], T], n: int, seed: int) -> DrawResult[T]:
+        return map_draws(self, function, n, seed)
+
+    def draw_functions(self, n: int, rng: np.random.Generator) -> list[Self]:
+        drawn = draw_functions(self.posterior, n, rng)
+        return [replace(self, inferred=replace(self.inferred, posterior=each)) for each in drawn]
 
     @property
     def log_params(self) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from scipy.linalg import helmert
@@ -15,7 +15,7 @@ from gpsift.likelihoods import Softmax
 from gpsift.likelihoods.distributions import Distribution, Gaussian, MultivariateNormal
 from gpsift.likelihoods.softmax import SoftmaxMixture
 from gpsift.reference.affine import Affine
-from gpsift.reference.base import DrawRequest, DrawResult, PlacedPosterior, Reference, Response, T
+from gpsift.reference.base import DrawResult, PlacedPosterior, Reference, Response, T
 from gpsift.reference.inputs import Inputs, Points
 from gpsift.reference.posterior import Posterior
 from gpsift.reference.response import GPResponse, OneClassResponse
@@ -98,8 +98,11 @@ class ClassFunction(Reference):
     def open_columns(self) -> tuple[int, ...]:
         return self.model.open_columns
 
-    def map_draws(self, function: Callable[[Reference], T], request: DrawRequest[T]) -> DrawResult[T]:
-        return self.model.map_draws(lambda drawn: function(replace(self, model=drawn)), request)  # type: ignore[arg-type]
+    def map_draws(self, function: Callable[[Reference], T], n: int, seed: int) -> DrawResult[T]:
+        return self.model.map_draws(lambda drawn: function(replace(self, model=drawn)), n, seed)  # type: ignore[arg-type]
+
+    def draw_functions(self, n: int, rng: np.random.Generator) -> list[Self]:
+        return [replace(self, model=each) for each in self.model.draw_functions(n, rng)]
 
     def at(self, points: Points) -> ClassResponse:
         scaling = self.model.scaling

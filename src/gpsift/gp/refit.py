@@ -24,7 +24,7 @@ from gpsift.gp.choose_inference import dense_engine
 from gpsift.gp.hyperparameters.problem import Problem
 from gpsift.gp.sparse import Sparse, vecchia
 from gpsift.likelihoods import Likelihood
-from gpsift.reference.base import DrawRequest, DrawResult, MissingCapability, Reference, T
+from gpsift.reference.base import DrawResult, MissingCapability, Reference, T
 from gpsift.reference.inputs import Inputs
 
 FittedModel = Any  # a `FittedGP`, whose file imports this one
@@ -54,7 +54,7 @@ def condition_on(model: FittedModel, X: np.ndarray, y: np.ndarray, size: np.ndar
     )
 
 
-def map_draws(model: FittedModel, function: Callable[[Reference], T], request: DrawRequest[T]) -> DrawResult[T]:
+def map_draws(model: FittedModel, function: Callable[[Reference], T], n: int, seed: int) -> DrawResult[T]:
     """Call `function` with models of the open columns whose hyperparameters are drawn, see `Reference.map_draws`.
 
     Draws whose covariance matrix has no Cholesky factor are skipped.
@@ -64,27 +64,20 @@ def map_draws(model: FittedModel, function: Callable[[Reference], T], request: D
 
     smaller, problem = open_problem(model)
     is_sparse = model.inferred.is_sparse
-    if is_sparse:
-        request = replace(request, n=min(request.n, SPARSE_DRAWS), n_unscored=0)
     values: list[T] = []
     log_ratios: list[float] = []
-    used: list[int] = []
-    stopped = False
     with one_blas_thread() if is_sparse else blas_threads_for(model.n_rows):
         approximation = LaplaceApproximation.fit(problem, problem.log_params, n_starts=1 if is_sparse else None)
-        drawn = approximation.sample(request.n + request.n_unscored, request.seed)
-        for number, draw in enumerate(track(approximation.at(drawn[: request.n]), request.n)):
+        n = min(n, SPARSE_DRAWS) if is_sparse else n
+        for draw in track(approximation.draws(n, seed), n):
             kernel, likelihood = problem.split(draw.log_params)
             try:
-                inferred = problem.engine.infer_at_training_points(kernel, likelihood)
+                inferred = problem.engine.infer_posterior(kernel, likelihood)
             except NotPositiveDefinite:
                 continue
             log_ratios.append(inferred.log_evidence + draw.log_ratio)
-            used.append(number)
             values.append(function(replace(smaller, likelihood=likelihood, inferred=inferred)))
-            if stopped := request.is_enough(drawn[used], values):
-                break
-    return DrawResult(values, pareto_shape(np.array(log_ratios)), drawn[used], drawn[number + 1 :], stopped)
+    return DrawResult(values, pareto_shape(np.array(log_ratios)))
 
 
 def open_problem(model: FittedModel) -> tuple[FittedModel, Problem[Any]]:

@@ -56,6 +56,14 @@ class Pairs(ABC):
     def section(self, w: Array, j: int, base: Array, offset: Array) -> Array:
         """Return sum_k w_k k(x_i, z_k) with feature j of x_i set to base_i + offset_q, an (n, q) array."""
 
+    def input_gradients(self, V: Array) -> Array:
+        """Return `input_gradient` of each of the columns of V (m, F), an (n, p, F) array."""
+        return self.xp.stack([self.input_gradient(V[:, f]) for f in range(V.shape[1])], axis=2)
+
+    def sections(self, V: Array, j: int, base: Array, offset: Array) -> Array:
+        """Return `section` of each of the columns of V (m, F), an (n, q, F) array."""
+        return self.xp.stack([self.section(V[:, f], j, base, offset) for f in range(V.shape[1])], axis=2)
+
 
 @dataclass(frozen=True)
 class Kernel(Parameterized, ABC):
@@ -292,6 +300,12 @@ class SumPairs(Pairs):
 
     def section(self, w: Array, j: int, base: Array, offset: Array) -> Array:
         return _total(part.section(w, j, base, offset) for part in self.parts)
+
+    def input_gradients(self, V: Array) -> Array:
+        return _total(part.input_gradients(V) for part in self.parts)
+
+    def sections(self, V: Array, j: int, base: Array, offset: Array) -> Array:
+        return _total(part.sections(V, j, base, offset) for part in self.parts)
 
 
 def _total(arrays: Iterable[Array]) -> Array:

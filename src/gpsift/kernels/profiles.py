@@ -15,8 +15,8 @@ from gpsift._utils.priors import InverseGamma
 from gpsift.kernels.products import matern_mixture, rational_quadratic_mixture
 from gpsift.kernels.radial import Radial, RadialPairs
 
-# With more Chebyshev terms than this, or more than one for this many rows, the expansion in `moved_sum` costs more than
-# the exponentials that it replaces.
+# With more Chebyshev terms than this, or more than one for this many rows, the expansion in `moved_sums` costs more
+# than the exponentials that it replaces.
 MAX_TERMS = 40
 ROWS_PER_TERM = 10
 # exp(+-LARGEST_EXPONENT) and its products with kernel values stay far from overflow.
@@ -54,26 +54,27 @@ class SquaredExponential(Radial):
     def difference(self, s: Array, h: Array, K: Array) -> Array:
         return K * namespace(s).expm1(-0.5 * h)
 
-    def moved_sum(self, pairs: RadialPairs, w: Array, j: int, start: Array, offset: Array) -> Array:
+    def moved_sums(self, pairs: RadialPairs, V: Array, j: int, start: Array, offset: Array) -> Array:
         # With the move tau = start + offset, exp(-(x + tau - z)^2 / 2) is exp(-(x - z)^2 / 2) exp(-tau (x + tau / 2))
         # exp(tau z): one kernel matrix K is enough for every tau.
         xp, x, z = pairs.xp, pairs.X[:, j], pairs.Z[:, j]
         tau = start[:, None] + offset
         reach, rate = float(xp.max(xp.abs(tau))), float(xp.max(xp.abs(z)))
         if reach * (float(xp.max(xp.abs(x))) + rate + reach) > LARGEST_EXPONENT:
-            return super().moved_sum(pairs, w, j, start, offset)
+            return super().moved_sums(pairs, V, j, start, offset)
         n_terms = chebyshev_terms(reach * rate)
         if n_terms <= min(MAX_TERMS, x.shape[0] // ROWS_PER_TERM):
-            sums = expanded_exponential_sums(pairs.K, w, z, tau, reach, n_terms)
+            sums = expanded_exponential_sums(pairs.K, V, z, tau, reach, n_terms)
         else:
             moved = xp.exp(start[:, None] * z)
             moved *= pairs.K
-            sums = moved @ (w[:, None] * xp.exp(z[:, None] * offset))
-        return xp.exp(-tau * (x[:, None] + 0.5 * tau)) * sums
+            factors = xp.exp(z[:, None] * offset)
+            sums = xp.stack([moved @ (V[:, f][:, None] * factors) for f in range(V.shape[1])], axis=2)
+        return xp.exp(-tau * (x[:, None] + 0.5 * tau))[:, :, None] * sums
 
 
-def expanded_exponential_sums(K: Array, w: Array, z: Array, tau: Array, reach: float, n_terms: int) -> Array:
-    """Return sum_k K_ik w_k exp(z_k tau_iq), an (n, q) array, for abs(tau) <= reach.
+def expanded_exponential_sums(K: Array, V: Array, z: Array, tau: Array, reach: float, n_terms: int) -> Array:
+    """Return sum_k K_ik V_kf exp(z_k tau_iq), an (n, q, F) array, for abs(tau) <= reach.
 
     As a function of tau the sum is a mixture of exponentials with rates z_k, so its Chebyshev expansion over
     [-reach, reach] converges faster than geometrically: one product of K with a few columns replaces n^2 exponentials.
@@ -83,9 +84,10 @@ def expanded_exponential_sums(K: Array, w: Array, z: Array, tau: Array, reach: f
     to_coefficients = np.cos(np.outer(angle, np.arange(n_terms))) * (2.0 / n_terms)
     to_coefficients[:, 0] *= 0.5
     at_nodes = xp.exp(z[:, None] * like(z, reach * np.cos(angle)))
-    coefficients = like(z, to_coefficients.T) @ (w * at_nodes.T) @ K.T  # (term, point)
+    coefficients = like(z, to_coefficients.T) @ (V.T[:, None, :] * at_nodes.T) @ K.T  # (function, term, point)
     t = tau.T / reach if reach > 0 else tau.T
-    return xp.matrix_transpose(clenshaw(coefficients, t))
+    sums = clenshaw(xp.permute_dims(coefficients, (1, 0, 2))[:, :, None, :], t)  # (function, node, point)
+    return xp.permute_dims(sums, (2, 1, 0))
 
 
 def chebyshev_terms(rate: float) -> int:
@@ -99,16 +101,16 @@ def chebyshev_terms(rate: float) -> int:
 
 
 def clenshaw(coefficients: Array, t: Array) -> Array:
-    """Return sum_r coefficients_ri T_r(t_qi), T_r the Chebyshev polynomials, by Clenshaw's recurrence."""
+    """Return sum_r coefficients_r T_r(t), T_r the Chebyshev polynomials, by Clenshaw's recurrence."""
     xp = namespace(coefficients, t)
-    next_one = next_two = xp.zeros_like(t)
+    next_one = next_two = xp.zeros_like(coefficients[0, ...] + t)
     twice = 2.0 * t
     for r in range(coefficients.shape[0] - 1, 0, -1):
         current = twice * next_one
-        current += coefficients[r, :]
+        current += coefficients[r, ...]
         current -= next_two
         next_one, next_two = current, next_one
-    return t * next_one + (coefficients[0, :] - next_two)
+    return t * next_one + (coefficients[0, ...] - next_two)
 
 
 class Matern(Radial, ABC):

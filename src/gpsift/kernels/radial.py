@@ -119,14 +119,14 @@ class Radial(Stationary, ABC):
     def difference(self, s: Array, h: Array, K: Array) -> Array:
         """Return k(s + h) - k(s) to full relative precision, given K = k(s)."""
 
-    def moved_sum(self, pairs: RadialPairs, w: Array, j: int, start: Array, offset: Array) -> Array:
-        """Return sum_k w_k k(x_i + (start_i + offset_q) e_j, z_k) in scaled coordinates, an (n, q) array."""
+    def moved_sums(self, pairs: RadialPairs, V: Array, j: int, start: Array, offset: Array) -> Array:
+        """Return sum_k V_kf k(x_i + (start_i + offset_q) e_j, z_k) in scaled coordinates, an (n, q, F) array."""
         difference = pairs.X[:, j][:, None] - pairs.Z[:, j]
         columns = []
         for q in range(offset.shape[0]):
             step = start[:, None] + offset[q]
             moved = pairs.s + step * (2.0 * difference + step)
-            columns.append(self.value(pairs.xp.clip(moved, 0.0, None)) @ w)
+            columns.append(self.value(pairs.xp.clip(moved, 0.0, None)) @ V)
         return pairs.xp.stack(columns, axis=1)
 
     def shape_log_gradient(self, s: Array, K: Array) -> list[Array]:
@@ -193,6 +193,13 @@ class RadialPairs(Pairs):
     def input_gradient(self, C: Array) -> Array:
         return self._weighted_differences(self.slope, C) * (2.0 * self.inverse_lengthscale)
 
+    def input_gradients(self, V: Array) -> Array:
+        xp, (m, p), n_functions = self.xp, self.Z.shape, V.shape[1]
+        columns = xp.concat([V, xp.reshape(V[:, None, :] * self.Z[:, :, None], (m, p * n_functions))], axis=1)
+        found = self.slope @ columns  # one product for all functions
+        by_z = xp.reshape(found[:, n_functions:], (-1, p, n_functions))
+        return (self.X[:, :, None] * found[:, None, :n_functions] - by_z) * (2.0 * self.inverse_lengthscale)[:, None]
+
     def input_jacobian(self, j: int) -> Array:
         difference = self.X[:, j][:, None] - self.Z[:, j]
         return 2.0 * self.slope * difference * self.inverse_lengthscale[j]
@@ -216,8 +223,11 @@ class RadialPairs(Pairs):
         return self.kernel.difference(self.s, h, self.K)
 
     def section(self, w: Array, j: int, base: Array, offset: Array) -> Array:
+        return self.sections(w[:, None], j, base, offset)[:, :, 0]
+
+    def sections(self, V: Array, j: int, base: Array, offset: Array) -> Array:
         scaled_base = (base - self.center[j]) * self.inverse_lengthscale[j]
-        return self.kernel.moved_sum(self, w, j, scaled_base - self.X[:, j], offset * self.inverse_lengthscale[j])
+        return self.kernel.moved_sums(self, V, j, scaled_base - self.X[:, j], offset * self.inverse_lengthscale[j])
 
 
 def zero_rounding_errors(s: Array, x: Array, z: Array) -> Array:
@@ -267,6 +277,14 @@ class SwitchedOffPairs(Pairs):
         return self.pairs.step(self._position[j], delta) if j in self._position else self.xp.zeros_like(self.K)
 
     def section(self, w: Array, j: int, base: Array, offset: Array) -> Array:
+        return self.sections(w[:, None], j, base, offset)[:, :, 0]
+
+    def input_gradients(self, V: Array) -> Array:
+        return self.xp.permute_dims(
+            self.xp.permute_dims(self.pairs.input_gradients(V), (2, 0, 1)) @ self._embedding, (1, 2, 0)
+        )
+
+    def sections(self, V: Array, j: int, base: Array, offset: Array) -> Array:
         if j in self._position:
-            return self.pairs.section(w, self._position[j], base, offset)
-        return (self.K @ w)[:, None] + self.xp.zeros_like(offset)
+            return self.pairs.sections(V, self._position[j], base, offset)
+        return (self.K @ V)[:, None, :] + self.xp.zeros_like(offset)[:, None]

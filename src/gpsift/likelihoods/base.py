@@ -16,7 +16,7 @@ import numpy as np
 from gpsift._utils.parameter import Parameterized
 from gpsift._utils.quadrature import normal_blocks, peaked_nodes
 from gpsift.likelihoods.distributions import Distribution
-from gpsift.likelihoods.mixture import LatentMixture
+from gpsift.likelihoods.mixture import KnownLatent, LatentMixture
 
 # exp() of a latent value, and its square, stay finite. From so far away Newton's method returns about one unit a step.
 LARGEST_LATENT = 300.0
@@ -200,7 +200,7 @@ class Likelihood(Parameterized, ABC):
 
     def predictive(self, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Distribution:
         """Return the distribution of an observation with latent value N(mean, var)."""
-        return LatentMixture(self, mean, var, size)
+        return (LatentMixture if np.any(var) else KnownLatent)(self, mean, var, size)
 
     def training_predictive(self, mean: np.ndarray, var: np.ndarray, size: np.ndarray) -> Distribution:
         """Return the distribution of an observation at each training row, with the row's noise where it is known."""

@@ -280,6 +280,38 @@ class LatentMixture(Distribution):
             yield np.arange(start, min(start + rows, n))
 
 
+class KnownLatent(LatentMixture):
+    """`likelihood` at known latent values: latent variances are 0."""
+
+    @cached_property
+    def information(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The Fisher information of the latent value at each point, E (d log p / df)^2, and twice 0."""
+        I_ff, none = np.empty(self.latent_mean.size), np.zeros(self.latent_mean.size)
+        for rows in self._blocks():
+            y, _, density = self._density(rows)
+            f, size = self.latent_mean[rows][:, None], self.size[rows][:, None]
+            I_ff[rows] = np.sum(density * self.likelihood.derivatives(y, f, size).first ** 2, axis=1)
+        return I_ff, none, none
+
+    def kl_terms(self, *changes: np.ndarray) -> dict[str, np.ndarray]:
+        kl = np.empty(self.latent_mean.size)
+        for rows in self._blocks():
+            y, log_density, density = self._density(rows)
+            moved = (self.latent_mean + changes[0])[rows][:, None]
+            log_ratio = self.likelihood.log_density(y, moved, self.size[rows][:, None]) - log_density
+            relevant = np.where(density > NEGLIGIBLE, np.abs(log_ratio), 0.0)
+            is_far = np.max(relevant, axis=1, keepdims=True) > LARGE_LOG_RATIO
+            change = np.where(is_far, 0.0, np.expm1(np.minimum(log_ratio, LARGEST_LOG_RATIO)))
+            kl[rows] = np.maximum(np.sum(density * (change - log_ratio), axis=1), 0.0)
+        return {"prediction": kl}
+
+    def _density(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return nodes y, log p(y), and weight times p(y), of some rows, (rows, k) each."""
+        y, weights = self.nodes(rows)
+        log_density = self.likelihood.log_density(y, self.latent_mean[rows][:, None], self.size[rows][:, None])
+        return y, log_density, weights * np.exp(log_density)
+
+
 def hermite(powers: Mapping[int, np.ndarray]) -> np.ndarray:
     """Evaluate the Hermite polynomial He_k, k the largest key, with `powers[j]` for the j-th power of its argument."""
     coefficients = herme2poly([0.0] * max(powers) + [1.0])

@@ -104,15 +104,21 @@ class Reference(ABC):
         """The columns that models in `map_draws` may depend on: the used ones, and others that draws may use."""
         return self.used
 
-    def map_draws(self, function: Callable[[Reference], T], request: DrawRequest[T]) -> DrawResult[T]:
-        """Call `function` with models whose hyperparameters are drawn from an approximation of their posterior.
+    def map_draws(self, function: Callable[[Reference], T], n: int, seed: int) -> DrawResult[T]:
+        """Call `function` with n models whose hyperparameters are drawn from an approximation of their posterior.
 
-        Their columns are the `open_columns`. Sparse models may draw fewer than are requested, and have no unscored
-        draws.
+        Their columns are the `open_columns`. Sparse models may draw fewer.
         """
         raise MissingCapability(
             f"{type(self).__name__} does not say how far the data leave its hyperparameters open, which intervals "
             "need. Fit a `GP` of this package, or give the draws of your own sampler to `as_reference`."
+        )
+
+    def draw_functions(self, n: int, rng: np.random.Generator) -> Sequence[Reference]:
+        """Draw functions from the posterior; return a model that knows the function, for each of them."""
+        raise MissingCapability(
+            f"{type(self).__name__} does not offer draws of its function, from which intervals are made. Fit a `GP` of "
+            "this package, or give the draws of your own sampler to `as_reference`."
         )
 
     @property
@@ -231,49 +237,11 @@ class WrappedResponse(Response):
         return self._inner.placed_posterior()
 
 
-@dataclass(frozen=True)
-class DrawRequest(Generic[T]):
-    """The number of hyperparameter draws that `Reference.map_draws` is asked for.
-
-    Parameters
-    ----------
-    n : int
-        Number of draws for which models are made.
-    seed : int
-    n_unscored : int
-        Number of further draws, without models.
-    is_enough : callable
-        Stopping rule: whether the coordinates (s, k) and values of the first s draws are enough. The remaining draws
-        then count as unscored.
-    """
-
-    n: int
-    seed: int
-    n_unscored: int = 0
-    is_enough: Callable[[np.ndarray, list[T]], bool] = lambda *_: False
-
-
 class DrawResult(NamedTuple, Generic[T]):
-    """Values for models with drawn hyperparameters, and a diagnostic of the draws.
-
-    Attributes
-    ----------
-    values : list
-        One for each model.
-    k_hat : float
-        Pareto diagnostic of the draws, which are reliable up to 0.7.
-    coordinates, unscored : arrays (s, k) and (m, k)
-        The hyperparameters of the models, and of draws without a model, in coordinates in which their posterior is
-        nearly normal.
-    stopped : bool
-        Whether the stopping rule of the request was met.
-    """
+    """Values for models with drawn hyperparameters, and the Pareto diagnostic k-hat of the draws, reliable to 0.7."""
 
     values: list[T]
     k_hat: float
-    coordinates: np.ndarray
-    unscored: np.ndarray
-    stopped: bool
 
 
 class Coupled(ABC):

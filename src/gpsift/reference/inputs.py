@@ -197,6 +197,20 @@ class Points:
         is_known = self.is_training and inputs.X is not None
         return inputs.points(inputs.X if is_known else transform(self.table), self.rows, self.size)  # type: ignore[arg-type]
 
+    def resample_units(self, rng: np.random.Generator) -> tuple[Points, np.ndarray]:
+        """Draw as many points as there are, with replacement (the bootstrap); return these points and their numbers.
+
+        The returned points are all points, in units of training rows that are drawn with replacement: of the same rows,
+        where the points are the training rows. Units do not change where training rows are not in this process.
+        """
+        chosen, inputs = rng.integers(len(self), size=len(self)), self.inputs
+        if inputs.X is None:
+            return self, chosen
+        rows = (
+            chosen if self.table is inputs.X and self.rows is None else rng.integers(inputs.n_rows, size=inputs.n_rows)
+        )
+        return replace(self, inputs=replace(inputs, X=inputs.X[rows])), chosen
+
     def for_model(self, inputs: Inputs) -> Points:
         """Return these points for a model of the same columns that was trained on other rows."""
         return inputs.points(self.table, self.rows, self.size)

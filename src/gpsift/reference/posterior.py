@@ -26,7 +26,9 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar
 
-from gpsift._utils.arrays import Array, eye_like, namespace, take_rows
+import numpy as np
+
+from gpsift._utils.arrays import Array, eye_like, like, namespace, take_rows
 from gpsift._utils.linalg import (
     add_diagonal,
     cholesky_solve,
@@ -37,12 +39,16 @@ from gpsift._utils.linalg import (
 )
 from gpsift._utils.rows import DOUBLE, chunk_bytes_for, map_chunks, row_chunks
 from gpsift.kernels import Kernel, Pairs
+from gpsift.reference.function_draws import KernelSums
 
 # The identities at the training points divide by site precisions; below this share of the prior's they are inaccurate.
 LEAST_PRECISION = 1e-4
 
 # Hessians of the variance need one matrix for each feature; blocks of rows limit them to this many doubles.
 HESSIAN_BLOCK = 2**25
+
+# Noise with which drawn values at the support points are fitted, as a share of the prior variance.
+VALUE_NOISE = 1e-6
 
 
 class PickledByFields:
@@ -79,15 +85,36 @@ class Posterior(PickledByFields):
         """Return the posterior at its support points, or at some of them, by the identities of this module."""
         if self.site_var is None:
             return self.at(self.Z if rows is None else take_rows(self.Z, rows))
-        latent = LatentAtSupport(self, rows)
-        for name, values in self.known_at_support.items():
-            latent.__dict__[name] = values if rows is None else take_rows(values, rows)
-        return latent
+        return LatentAtSupport(self, rows)
 
-    @cached_property
-    def known_at_support(self) -> dict[str, Array]:
-        """Attributes of `LatentAtSupport` at all support points that the inference has computed already."""
-        return {}
+    def draw_corrections(self, prior_values: Array, rng: np.random.Generator) -> KernelSums:
+        """Return k(x, Z) v for F functions drawn from the prior, of which the values (m, F) at Z are given.
+
+        See `gpsift.reference.function_draws`. Where observations have normal noise of variance D, eta is M e with e
+        from N(0, D). Where M = S B^-1 S with B = I + S K S, it is S B^-1 z with standard normal z. Otherwise values at
+        Z are drawn from the posterior, and fitted with a little noise.
+        """
+        first, *others = self.factors
+        normal = like(self.Z, rng.normal(size=prior_values.shape))
+        if not others and self.site_var is not None:
+            noise = namespace(normal).sqrt(self.site_var)[:, None] * normal
+            v = self.weights[:, None] - first.apply_transposed(first.root(prior_values + noise))
+        elif not others and isinstance(first, TriangularFactor) and first.scale is not None:
+            eta = first.scale[:, None] * cholesky_solve(first.L, normal)
+            v = self.weights[:, None] - first.apply_transposed(first.root(prior_values)) - eta
+        else:
+            v = self.weights[:, None] + self._weights_of_values(normal, prior_values, rng)
+        return KernelSums(self.kernel, self.Z, v, self.support_pairs)
+
+    def _weights_of_values(self, normal: Array, prior_values: Array, rng: np.random.Generator) -> Array:
+        """Return weights that turn draws from the prior into deviations from the posterior mean, at the points Z."""
+        xp = namespace(normal)
+        variances, directions = xp.linalg.eigh(self.covariance(self.Z))
+        values = directions @ (xp.sqrt(xp.clip(variances, 0.0, None))[:, None] * normal)
+        noise_var = VALUE_NOISE * xp.mean(self.kernel.diag(self.Z))
+        noise = xp.sqrt(noise_var) * like(self.Z, rng.normal(size=prior_values.shape))
+        L, _ = jittered_cholesky(add_diagonal(self.support_pairs.K, noise_var + xp.zeros_like(self.weights)))
+        return cholesky_solve(L, values - prior_values - noise)
 
     def covariance(self, X: Array) -> Array:
         """Return the latent covariance between the rows of X, (n, n)."""

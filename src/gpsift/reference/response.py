@@ -18,6 +18,7 @@ from gpsift._utils.arrays import Array, like, to_numpy
 from gpsift.likelihoods.distributions import Bernoulli, Distribution, Gaussian
 from gpsift.reference.affine import Affine
 from gpsift.reference.base import PlacedPosterior, Reference, Response, WrappedResponse
+from gpsift.reference.function_draws import draw_functions
 from gpsift.reference.inputs import Inputs, Points, same_rows
 from gpsift.reference.posterior import LatentAt, LatentAtSupport, Posterior
 
@@ -150,6 +151,9 @@ class LatentGP(Reference):
     def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
         response = self.at(points)
         return response.latent_mean, response.latent_cov
+
+    def draw_functions(self, n: int, rng: np.random.Generator) -> list[Self]:
+        return [replace(self, posterior=each) for each in draw_functions(self.posterior, n, rng)]  # type: ignore[arg-type]
 
     @cached_property
     def _is_supported_by_training_points(self) -> bool:

@@ -25,6 +25,10 @@ class ARD(RateMeasure):
 
     units: Units = "sd"
 
+    @property
+    def is_of_function(self) -> bool:
+        return False
+
     def relevance(self, reference: Reference, points: Points) -> Relevance:
         lengthscale = reference.lengthscale
         if lengthscale is None:

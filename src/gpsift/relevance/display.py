@@ -9,7 +9,7 @@ import numpy as np
 
 from gpsift._utils.text import NOT_USED, percent
 from gpsift._utils.validation import import_optional
-from gpsift.relevance.ranking import LEVEL, Ranking, ranks_of_draws
+from gpsift.relevance.ranking import BOTH, LEVEL, Ranking, ranks_of_draws
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,29 +19,40 @@ def to_text(ranking: Ranking) -> str:
     """Return the ranking as a plain-text table."""
     shown = ranking.order[: ranking.n_shown]
     width = max(len("feature"), *(len(ranking.names[j]) for j in shown))
-    interval = "" if ranking.draws is None else f"  {percent(LEVEL)} interval"
-    limits = None if ranking.draws is None else ranking.interval()
+    has_draws = ranking.draws is not None
+    limits = ranking.interval() if has_draws else None
+    head = f"{'strength':>10}  {f'{percent(LEVEL)} interval':<20}  " if has_draws else ""
     lines = [f"Ranking by {ranking.measure} of {len(ranking.names)} features, {ranking.units}"]
-    lines.append(f"  rank  {'feature':<{width}}  {'score':>10}{interval}")
+    lines.append(f"  rank  {'feature':<{width}}  {head}{'score':>10}")
     for position, j in enumerate(shown, start=1):
-        ends = "" if limits is None else "  {:.4g} to {:.4g}".format(*limits[j])
-        lines.append(f"  {position:>4}  {ranking.names[j]:<{width}}  {_score(ranking, j):>10}{ends}")
-    return "\n".join([*lines, *(f"        {line}" for line in ranking.hidden_note)])
+        draws = ""
+        if limits is not None:
+            draws = f"{ranking.strength[j]:>10.4g}  {'{:.4g} to {:.4g}'.format(*limits[j]):<20}  "
+        lines.append(f"  {position:>4}  {ranking.names[j]:<{width}}  {draws}{_score(ranking, j):>10}")
+    lines += [f"        {line}" for line in ranking.hidden_note]
+    if has_draws:
+        lines.append("  The strength is the score if the function were known; the score is that of the fitted model.")
+    if ranking.drawn not in (None, BOTH):
+        lines.append(f"  Intervals are of the {ranking.drawn}.")
+    return "\n".join(lines)
 
 
 def to_html(ranking: Ranking) -> str:
     """Return the ranking as an HTML table with bars."""
-    largest = float(ranking.scores.max()) or 1.0
+    shown, limits = ranking.shown, None if ranking.draws is None else ranking.interval()
+    largest = float(shown.max()) or 1.0
     rows = []
     for position, j in enumerate(ranking.order[: ranking.n_shown], start=1):
-        bar = f"<div style='background:#4878a8;height:0.8em;width:{100 * ranking.scores[j] / largest:z.1f}%'></div>"
+        bar = f"<div style='background:#4878a8;height:0.8em;width:{100 * shown[j] / largest:z.1f}%'></div>"
+        draws = "" if limits is None else f"<td>{shown[j]:.4g}</td><td>{'{:.4g} to {:.4g}'.format(*limits[j])}</td>"
         rows.append(
             f"<tr><td>{position}</td><td style='text-align:left'>{escape(ranking.names[j])}</td>"
-            f"<td>{_score(ranking, j)}</td><td style='width:12em'>{bar}</td></tr>"
+            f"{draws}<td>{_score(ranking, j)}</td><td style='width:12em'>{bar}</td></tr>"
         )
-    rows += [f"<tr><td></td><td style='text-align:left' colspan='3'>{line}</td></tr>" for line in ranking.hidden_note]
+    rows += [f"<tr><td></td><td style='text-align:left' colspan='5'>{line}</td></tr>" for line in ranking.hidden_note]
     caption = escape(f"{ranking.measure}, {ranking.units}")
-    head = "<tr><th>rank</th><th style='text-align:left'>feature</th><th>score</th><th></th></tr>"
+    heads = "" if limits is None else f"<th>strength</th><th>{percent(LEVEL)} interval</th>"
+    head = f"<tr><th>rank</th><th style='text-align:left'>feature</th>{heads}<th>score</th><th></th></tr>"
     return f"<table><caption>{caption}</caption><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
 
 
@@ -64,6 +75,7 @@ def to_frame(ranking: Ranking) -> pd.DataFrame:
     if ranking.effect_shares is not None:
         columns["share"] = ranking.effect_shares
     if ranking.draws is not None:
+        columns["strength"] = ranking.strength
         columns["lower"], columns["upper"] = ranking.interval().T
     if ranking.used is not None:
         columns["used"] = ranking.used
@@ -89,8 +101,8 @@ def to_arviz(ranking: Ranking) -> Any:
     draws = ranking.known_draws
     arviz = import_optional("arviz", "Records of draws")
     return arviz.from_dict(
-        posterior={"relevance": draws[None], "rank": ranks_of_draws(draws)[None]},
+        posterior={"strength": draws[None], "rank": ranks_of_draws(draws)[None]},
         coords={"feature": list(ranking.names)},
-        dims={"relevance": ["feature"], "rank": ["feature"]},
+        dims={"strength": ["feature"], "rank": ["feature"]},
         attrs={"measure": ranking.measure, "units": ranking.units},
     )

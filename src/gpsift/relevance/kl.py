@@ -74,6 +74,10 @@ class KL(RateMeasure):
         elif not isinstance(self.delta, Real) or not (np.isfinite(self.delta) and self.delta > 0):
             raise ValueError(f"`delta` must be positive, got {self.delta!r}; None takes the limit of small steps.")
 
+    @property
+    def is_of_function(self) -> bool:
+        return not self.latent  # the distribution of a known function has no width
+
     def relevance(self, reference: Reference, points: Points) -> Relevance:
         response = reference.at(points)
         scale = feature_scale(points, self.units)

@@ -30,6 +30,14 @@ class Measure(ABC):
 
     is_joint: ClassVar[bool] = False
 
+    @property
+    def is_of_function(self) -> bool:
+        """Whether a model that knows the function has a score, too: the true strength, which intervals are of.
+
+        Otherwise the measure is one of the hyperparameters, or of the posterior.
+        """
+        return True
+
     @abstractmethod
     def relevance(self, reference: Reference, points: Points) -> Relevance:
         """Score the features of `reference` at the points."""

@@ -27,22 +27,25 @@ LABEL_LENGTH = 28
 def relevance_bars(ranking: Ranking, *, features: Sequence[int | str] | None = None, ax: Axes | None = None) -> Axes:
     """Draw horizontal bars of the scores, the most relevant on top, divided into mean and variance terms.
 
-    Lines are 90 % intervals, where there are any. Labels of VAR bars are their shares of variance.
+    Where there are draws, bars are strengths, with lines for 90 % intervals. Labels of VAR scores are their shares of
+    variance.
     """
     chosen = _choose(ranking, features, min(MAX_BARS, ranking.n_shown))
     ax = new_axes(6.4, 1.2 + 0.3 * len(chosen)) if ax is None else ax
     places = np.arange(len(chosen))
     left = np.zeros(len(chosen))
-    for term, share in (ranking.shares or {"": np.ones_like(ranking.scores)}).items():
-        width = (ranking.scores * share)[chosen]
+    has_draws = ranking.draws is not None
+    shares = {} if has_draws else ranking.shares
+    for term, share in (shares or {"": np.ones_like(ranking.scores)}).items():
+        width = (ranking.shown * share)[chosen]
         bars = ax.barh(
             places, width, left=left, color=TERM_COLOURS.get(term, BLUE), label=f"moves the {term}" if term else None
         )
         left += width
-    if ranking.effect_shares is not None:
+    if ranking.effect_shares is not None and not has_draws:
         ax.bar_label(bars, [percent(share) for share in ranking.effect_shares[chosen]], padding=3)
         ax.margins(x=0.12)
-    if ranking.draws is not None:
+    if has_draws:
         ax.hlines(places, *ranking.interval()[chosen].T, color=INK, linewidth=1.5, label="90 % interval")
     labels = [short(ranking.names[j]) + ("" if ranking.is_used(j) else f" ({NOT_USED})") for j in chosen]
     ax.set_yticks(places, labels)
@@ -54,7 +57,7 @@ def relevance_bars(ranking: Ranking, *, features: Sequence[int | str] | None = N
         title += f" ({others_not_used(len(ranking.names) - len(chosen))})"
     elif features is None and len(chosen) < len(ranking.names):
         title += f" (the first {len(chosen)} of {len(ranking.names)})"
-    has_legend = bool(ranking.terms) or ranking.draws is not None
+    has_legend = bool(shares) or has_draws
     ax.set_title(title, pad=ROOM_FOR_LEGEND if has_legend else None)
     if has_legend:  # between title and bars, because long bars fill all corners
         ax.legend(

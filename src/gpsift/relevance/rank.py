@@ -24,11 +24,11 @@ from gpsift.reference.lookup import as_reference
 from gpsift.relevance.ard import ARD
 from gpsift.relevance.derivative import Derivative
 from gpsift.relevance.feature_groups import FeatureGroups, group_coordinates
-from gpsift.relevance.intervals import draw_scores
+from gpsift.relevance.intervals import draw_scores, draw_scores_of_members
 from gpsift.relevance.kl import KL
 from gpsift.relevance.measure import Measure, apply_measure, score_groups
 from gpsift.relevance.points import RankedPoints
-from gpsift.relevance.ranking import Ranking
+from gpsift.relevance.ranking import HYPERPARAMETERS, Ranking, ScoreDraws
 from gpsift.relevance.rate import RATE
 from gpsift.relevance.var import VAR
 from gpsift.version import __version__
@@ -78,9 +78,10 @@ def rank(
         How the scores of the points are aggregated: the mean as in the paper, the maximum, which finds features that
         matter for few rows, or a quantile between 0 and 1.
     intervals : bool
-        Whether to compute intervals of the scores now, in the time of a fit or two, from scores with other plausible
-        hyperparameters. Otherwise `Ranking.interval` and `Ranking.rank_probability` compute them when called. A model
-        whose hyperparameters were drawn (`NUTS`) has intervals in any case.
+        Whether to compute now, in the time of a fit or two, where the true strengths of the features lie: the scores
+        that a model would have that knows the function. Otherwise `Ranking.strength`, `Ranking.interval` and
+        `Ranking.rank_probability` compute them when called. A model whose hyperparameters were drawn (`NUTS`) has
+        intervals in any case.
     seed : int
         For the choice of `points` and the draws of `intervals`.
 
@@ -124,9 +125,14 @@ def rank(
     else:
         scores = [aggregate_over_points(each.values, aggregate) for each in found]
 
+    draws: ScoreDraws | None = None
     draw_scores_later = None  # a function for points in memory; an ensemble has draws
-    if rows is None and not isinstance(model, Ensemble):
-        aggregated = partial(aggregate_over_points, aggregate=aggregate)
+    aggregated = partial(aggregate_over_points, aggregate=aggregate)
+    if isinstance(model, Ensemble):
+        if rows is None:
+            draws = draw_scores_of_members(model, measure, scored, feature_groups, aggregated, seed)
+        draws = draws or ScoreDraws(np.array(scores), HYPERPARAMETERS)
+    elif rows is None:
         draw_scores_later = partial(draw_scores, model, measure, scored, feature_groups, aggregated, seed)
 
     used, slopes = _used_groups(model, feature_groups)
@@ -147,7 +153,8 @@ def rank(
             "versions": versions(),
             **_details_of_groups(feature_groups, scored.inputs, groups),
         },
-        draws=np.array(scores) if isinstance(model, Ensemble) else None,
+        draws=None if draws is None else draws.scores,
+        drawn=None if draws is None else draws.drawn,
         used=used,
         slopes=slopes,
         draw_scores=draw_scores_later,

@@ -23,18 +23,23 @@ if TYPE_CHECKING:
 
 # The default probability of intervals.
 LEVEL = 0.9
+# What draws of strengths are draws of.
+BOTH = "function and hyperparameters"
+FUNCTION = "function alone, with the hyperparameters of the fit"
+HYPERPARAMETERS = "hyperparameters alone"
 NO_DRAWS = (
-    "This ranking has no draws of its scores, and no model beside it that could make them: it comes from a file or "
+    "This ranking has no draws of strengths, and no model beside it that could make them: it comes from a file or "
     "another process, or from rows that are not in memory. Rank the model again with rank(..., intervals=True), or "
     "draw the hyperparameters, GP(hyper=NUTS())."
 )
 
 
 class ScoreDraws(NamedTuple):
-    """Scores (s, p) of models with drawn hyperparameters, and the k-hat of these draws."""
+    """Scores (s, p) drawn from their posterior, what was drawn, and the k-hat of draws of hyperparameters."""
 
     scores: np.ndarray
-    k_hat: float
+    drawn: str
+    k_hat: float | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,10 +70,13 @@ class Ranking(Serializable):
     details : mapping
         How the ranking was computed: aggregate, seed, versions and details of the measure.
     draws : array (s, p) or None
-        The scores of each draw of the hyperparameters. For a model with drawn hyperparameters `scores` is their mean.
-        For intervals of other models the first of them are computed, and the others may be predicted from these.
+        Draws of the strengths: scores of models that know the function, for functions and hyperparameters drawn from
+        their posterior. `scores` are those of the fit, or their mean over drawn hyperparameters.
+    drawn : str or None
+        What was drawn: "function and hyperparameters"; the function alone, for models of other libraries; or the
+        hyperparameters alone, for measures of these.
     k_hat : float or None
-        Pareto diagnostic of draws for intervals. They are reliable up to 0.7; above it use `NUTS()`.
+        Pareto diagnostic of drawn hyperparameters. They are reliable up to 0.7; above it use `NUTS()`.
     used : array (p,) of bool, or None
         Which features the model uses; the others were switched off, and their scores are exactly 0. None where the
         model uses all of them, as far as is known.
@@ -76,7 +84,7 @@ class Ranking(Serializable):
         For features that are not used the steepest slope of the log evidence as they enter, in standard deviations
         under noise; minus infinity where it is not known. Unused features are ordered by it.
     draw_scores : callable or None
-        Computes `draws` and `k_hat` for the first interval. It holds the model, and is not stored or pickled.
+        Computes `draws`, `drawn` and `k_hat` for the first interval. It holds the model, and is not stored or pickled.
     """
 
     measure: str
@@ -92,6 +100,7 @@ class Ranking(Serializable):
     used: np.ndarray | None = None
     slopes: np.ndarray | None = None
     k_hat: float | None = None
+    drawn: str | None = None
     draw_scores: Callable[[], ScoreDraws] | None = transient_field()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -178,15 +187,25 @@ class Ranking(Serializable):
         total = self.scores.sum()
         return self.scores / (total if total > 0 else 1.0)
 
-    # The uncertainty of scores
+    # The true strengths. Draws are computed when the first of these is called, in the time of a fit or two, and kept.
+
+    @property
+    def strength(self) -> np.ndarray:
+        """The median of the draws of each feature's strength, (p,)."""
+        return np.median(self.known_draws, axis=0)
 
     def interval(self, level: float = LEVEL) -> np.ndarray:
-        """Return the central interval of each score over the draws of the hyperparameters, (p, 2).
+        """Return the interval that holds each feature's strength with this probability, (p, 2)."""
+        return np.quantile(self.known_draws, [0.5 - level / 2, 0.5 + level / 2], axis=0).T
 
-        A score outside the interval replaces the nearer end. Missing draws are computed now, in the time of a fit or
-        two, and kept.
-        """
-        return interval_with(self.scores, self.known_draws, level)
+    @property
+    def shown(self) -> np.ndarray:
+        """The numbers that tables and pictures show: strengths where there are draws, otherwise scores, (p,)."""
+        return self.scores if self.draws is None else self.strength
+
+    def probability(self, *, above: float) -> np.ndarray:
+        """Return the probability that each feature's strength is above a number, (p,)."""
+        return np.mean(self.known_draws > above, axis=0)
 
     @property
     def rank_probability(self) -> np.ndarray:
@@ -199,11 +218,11 @@ class Ranking(Serializable):
         return self.rank_probability[:, :k].sum(axis=1)
 
     def with_intervals(self) -> Ranking:
-        """Return this ranking with `draws` and `k_hat`, as ``rank(..., intervals=True)`` makes it."""
+        """Return this ranking with `draws`, as ``rank(..., intervals=True)`` makes it."""
         if self.draws is not None:
             return self
-        draws, k_hat = self._drawn_scores
-        return replace(self, draws=draws, k_hat=k_hat, draw_scores=None)
+        draws, drawn, k_hat = self._drawn_scores
+        return replace(self, draws=draws, drawn=drawn, k_hat=k_hat, draw_scores=None)
 
     @property
     def known_draws(self) -> np.ndarray:
@@ -221,8 +240,8 @@ class Ranking(Serializable):
         chosen = list(columns)
 
         def draw_scores() -> ScoreDraws:
-            scores, k_hat = self._drawn_scores
-            return ScoreDraws(scores[:, chosen], k_hat)
+            found = self._drawn_scores
+            return found._replace(scores=found.scores[:, chosen])
 
         return replace(
             self,
@@ -255,7 +274,7 @@ class Ranking(Serializable):
         return display.to_shap(self)
 
     def to_arviz(self) -> Any:
-        """Return the scores of all draws as ArviZ's InferenceData: `relevance` and `rank` by draw and feature."""
+        """Return the draws as ArviZ's InferenceData: `strength` and `rank` by draw and feature."""
         from gpsift.relevance import display
 
         return display.to_arviz(self)
@@ -288,20 +307,6 @@ class Ranking(Serializable):
         from gpsift.relevance import display
 
         return display.to_html(self)
-
-
-def interval_with(value: np.ndarray, draws: np.ndarray, level: float) -> np.ndarray:
-    """Return the central interval of draws (s, p), extended to include the value (p,), as an array (p, 2).
-
-    The value is that of a fit, which has a stronger prior than the draws around it and may have switched a feature off;
-    it is plausible, too.
-
-    >>> interval_with(np.array([0.0, 2.5]), np.array([[1.0, 2.0], [2.0, 3.0], [3.0, 4.0]]), level=1.0)
-    array([[0., 3.],
-           [2., 4.]])
-    """
-    low, high = np.quantile(draws, [0.5 - level / 2, 0.5 + level / 2], axis=0)
-    return np.column_stack([np.minimum(low, value), np.maximum(high, value)])
 
 
 def ranks_of_draws(draws: np.ndarray) -> np.ndarray:

@@ -82,6 +82,10 @@ class RATE(Measure):
 
     is_joint: ClassVar[bool] = True
 
+    @property
+    def is_of_function(self) -> bool:
+        return False
+
     def relevance(self, reference: Reference, points: Points) -> Relevance:
         return self.group_relevance(reference, points, tuple((j,) for j in range(points.inputs.n_features)))
 

@@ -216,7 +216,7 @@ def test_a_column_that_is_not_used_has_an_interval_and_nothing_else():
     last = table.columns[-1]
     shown = [head.text for head, cell in zip(table.heads, last.cells, strict=True) if cell.text != "–"]
     assert last.score.text == "not used"
-    assert shown == ["90 % interval", f"P(rank ≤ {analysis.n_first})"]
+    assert shown == ["strength", "90 % interval", f"P(rank ≤ {analysis.n_first})"]
 
 
 def test_dots_are_the_pointwise_scores(page):

@@ -206,7 +206,7 @@ class TestMode:
         around = LaplaceApproximation.fit(problem, problem.log_params)
         (part,) = around.mixture.parts
         slopes = around.coordinates.density(log_posterior(problem, default_prior()))(part.mode)[1]
-        assert np.linalg.norm(part.axes.T @ slopes) < 1e-6
+        assert np.linalg.norm(part.axes.T @ slopes) < 1e-5
 
 
 class TestSplitT:
@@ -277,7 +277,8 @@ def test_modes_that_are_as_high_are_both_in():
     K = np.exp(-0.5 * ((U[:, None] - U) ** 2).sum(axis=-1))
     y = np.linalg.cholesky(K + 1e-9 * np.eye(80)) @ rng.standard_normal(80) + 0.3 * rng.standard_normal(80)
     gp = gs.GP(hyper=gs.MAP(starts=1)).fit(X, y)
-    parts = LaplaceApproximation.fit(dense_problem(gp), gp.log_params).mixture.parts
+    prior = gs.MAP(lengthscale=gs.InverseGamma(1.0, 1.0), constant=gs.GammaPrior(4.0, 4.0), starts=1)
+    parts = LaplaceApproximation.fit(dense_problem(gp), gp.log_params, prior).mixture.parts
     assert len(parts) == 2
     assert parts[0].top - parts[1].top < 2.0
     assert abs(parts[0].mode[-1] - parts[1].mode[-1]) > 0.8  # the logarithm of the noise

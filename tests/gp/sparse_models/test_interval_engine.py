@@ -11,7 +11,7 @@ import gpsift as gs
 from gpsift.app.analysis.parts import add_intervals
 from gpsift.app.findings import FindingKind
 from gpsift.gp.refit import SPARSE_DRAWS, open_problem
-from gpsift.reference.base import DrawRequest, MissingCapability
+from gpsift.relevance.intervals import N_FUNCTIONS
 
 N = 120
 FIXED = gs.Fixed(lengthscale=np.array([1.0, 2.0, 4.0]), signal_var=1.0, noise_var=0.1, constant_var=0.5)
@@ -39,8 +39,8 @@ def test_draws_of_a_model_that_loses_nothing_are_those_of_exact_inference(choice
     """All rows are inducing points, near every block, and given to the next one."""
     sparse = gs.GP(hyper=FIXED, inference=choice).fit(*table())
     sparse = replace(sparse, report=replace(sparse.report, by_neighbours=by_neighbours))
-    found, k_hat, *_ = sparse.map_draws(scores, DrawRequest(16, 0))
-    expected, k_hat_exact, *_ = exact.map_draws(scores, DrawRequest(16, 0))
+    found, k_hat = sparse.map_draws(scores, 16, 0)
+    expected, k_hat_exact = exact.map_draws(scores, 16, 0)
     assert len(found) == 16
     assert_allclose(found, expected, rtol=0.01, atol=0.01 * np.max(expected))
     assert k_hat == pytest.approx(k_hat_exact, abs=0.1)
@@ -58,16 +58,16 @@ def test_the_bound_of_a_sample_is_that_of_the_rows_that_it_was_found_on(choice, 
     found = problem.engine.evidence(sparse.kernel, sparse.likelihood)
     assert found.value == pytest.approx(sparse.report.objectives[0], abs=0.1)  # points are picked for all rows
     assert_allclose(found.gradient, 0.0, atol=0.5)
-    assert len(sparse.map_draws(scores, DrawRequest(4, 0)).values) == 4
+    assert len(sparse.map_draws(scores, 4, 0).values) == 4
 
 
-@pytest.mark.filterwarnings("ignore:The intervals of the scores may be off")
+@pytest.mark.filterwarnings("ignore:The intervals may be off")
 def test_features_that_are_switched_off_are_open():
     X, y = table()
     sparse = gs.GP(inference=gs.Sparse(m=60)).fit(X, y)
     assert sparse.used == (0, 1)
     ranking = gs.rank(sparse, intervals=True)
-    assert ranking.draws.shape == (SPARSE_DRAWS, 3)
+    assert ranking.draws.shape == (SPARSE_DRAWS * N_FUNCTIONS, 3)
     assert np.all(ranking.draws[:, 2] > 0.0)
     low, high = ranking.interval()[:2].T
     assert np.all((low <= ranking.scores[:2]) & (ranking.scores[:2] <= high))
@@ -81,16 +81,9 @@ def test_known_noise_of_each_row_counts():
         gs.GP(hyper=gs.Fixed(lengthscale=1.5), inference=each).fit(X, y, noise_var=noise_var)
         for each in ("exact", ALL_POINTS, ALL_NEAR)
     ]
-    expected, *found = (model.map_draws(scores, DrawRequest(8, 0))[0] for model in models)
+    expected, *found = (model.map_draws(scores, 8, 0)[0] for model in models)
     for each in found:
         assert_allclose(each, expected, rtol=0.01, atol=0.01 * np.max(expected))
-
-
-def test_sparse_models_of_classes_have_none():
-    X, y = table()
-    model = gs.GP(hyper=gs.Fixed(lengthscale=1.0), likelihood="bernoulli", inference=gs.Sparse(m=10)).fit(X, y > 0)
-    with pytest.raises(MissingCapability, match="of sparse models those with Gaussian noise"):
-        gs.rank(model).interval()
 
 
 def test_an_analysis_leaves_them_out_unless_they_are_asked_for(monkeypatch):
@@ -99,13 +92,14 @@ def test_an_analysis_leaves_them_out_unless_they_are_asked_for(monkeypatch):
     found = gs.analyse(pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=y), "y", select=False)
     assert found.model.inference == "sparse"
     assert add_intervals(found).cautions[-1].kind is FindingKind.INTERVALS_LEFT_OUT
-    assert add_intervals(found, True).leading.draws.shape == (SPARSE_DRAWS, 3)
+    assert add_intervals(found, True).leading.draws.shape == (SPARSE_DRAWS * N_FUNCTIONS, 3)
 
 
-def test_an_analysis_of_classes_by_sparse_inference_says_that_it_has_none():
+def test_an_analysis_of_classes_by_sparse_inference_says_that_its_intervals_are_of_the_function_alone():
     X, y = table()
     sparse = gs.GP(hyper=gs.Fixed(lengthscale=1.0), likelihood="bernoulli", inference=gs.Sparse(m=10))
     found = gs.analyse(pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=y > 0), "y", select=False)
     model = sparse.fit(found.X, found.y)
     found = add_intervals(replace(found, model=model, rankings={"KL": gs.rank(model)}))
-    assert found.cautions[-1].kind is FindingKind.NO_INTERVALS
+    assert found.cautions[-1].kind is FindingKind.INTERVALS_OF_FUNCTION
+    assert found.leading.draws.shape[1] == 3

@@ -124,12 +124,13 @@ class Comparison(Serializable):
     names : tuple of str
         The features that both have.
     scores : array (2, p)
+        Strengths (`Ranking.strength`) where both rankings have draws, otherwise scores.
     ranks : array (2, p)
         Ranks among the features that both have, 1 for the most relevant.
     used : array (2, p) of bool
         The features that each model uses.
     intervals : array (2, p, 2)
-        Intervals of the scores, at a level of 0.9; NaN if they are unknown.
+        Intervals of the strengths, at a level of 0.9; NaN if they are unknown.
     only : tuple of two tuples of str
         Features that only one of the two has.
     details : mapping
@@ -163,6 +164,7 @@ class Comparison(Serializable):
             )
         parts = [each.of_columns([each.names.index(name) for name in both], both) for each in (first, second)]
         unknown = np.full((len(both), 2), np.nan)
+        have_draws = all(each.draws is not None for each in parts)
         only_first, only_second = (
             tuple(each.names[j] for j in each.order if each.names[j] not in common) for each in (first, second)
         )
@@ -171,7 +173,7 @@ class Comparison(Serializable):
             measure=first.measure,
             units=first.units,
             names=tuple(both),
-            scores=np.array([each.scores for each in parts]),
+            scores=np.array([each.shown if have_draws else each.scores for each in parts]),
             ranks=np.array([each.ranks for each in parts]),
             used=np.array([[each.is_used(j) for j in range(len(both))] for each in parts]),
             intervals=np.array([unknown if each.draws is None else each.interval() for each in parts]),

@@ -26,13 +26,14 @@ from gpsift.decomposition.shapley import explain
 from gpsift.decomposition.sobol import variance_shares
 from gpsift.gp import GP, first_member
 from gpsift.reference.base import MissingCapability
+from gpsift.relevance.ranking import FUNCTION
 from gpsift.selection.conditional_test.conditionals import quick_hyper
 from gpsift.selection.conditional_test.discover import discover
 from gpsift.selection.data import Features
 
 
 def add_intervals(analysis: Analysis, wanted: bool | None = None, work: Work = Work()) -> Analysis:
-    """Return the analysis with intervals of the leading scores.
+    """Return the analysis with strengths and their intervals, for the leading ranking.
 
     A caution says if there are none, or if they may be wrong.
     """
@@ -47,6 +48,8 @@ def add_intervals(analysis: Analysis, wanted: bool | None = None, work: Work = W
     except MissingCapability:
         return _add_caution(analysis, FindingKind.NO_INTERVALS, {})
     analysis = replace(analysis, rankings={**analysis.rankings, name: leading})
+    if leading.drawn == FUNCTION:
+        return _add_caution(analysis, FindingKind.INTERVALS_OF_FUNCTION, {})
     if leading.k_hat is not None and leading.k_hat > LARGEST_K_HAT:
         return _add_caution(analysis, FindingKind.INTERVALS_UNSURE, {"k_hat": leading.k_hat})
     return analysis

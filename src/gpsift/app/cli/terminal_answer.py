@@ -36,7 +36,7 @@ BAR_WIDTH = 8
 MOST_ODDITIES = 10
 INTERVAL = f"{percent(LEVEL)} interval"
 # Parts of the table of rankings in the order in which they are dropped.
-DROPPED_FIRST = ("bar", "shares", "effects", "others", "interval")
+DROPPED_FIRST = ("bar", "shares", "effects", "others", "score", "interval")
 
 # A column of a table: its heading, and a function that returns the cell for the index of a feature.
 TableColumn = tuple[str, Callable[[int], str]]
@@ -202,6 +202,11 @@ def _show_rankings(rankings: Mapping[str, Ranking], console: Console, rest: Sequ
     if "effects" in kept and parts["effects"]:
         units += f"; {SHARE}: of variance, each score by VAR as a part of their sum"
     console.print(f"[dim]{escape(name)}: {escape(units)}.[/dim]")
+    if leading.draws is not None:
+        console.print(
+            f"[dim]strength: what {escape(name)} would be if the function were known; it lies in the interval with a "
+            f"probability of {percent(LEVEL)}.[/dim]"
+        )
     if leading.close:
         next_ones = ", ".join(f"{shorten(column)} ({slope:z.1f})" for column, slope in leading.close.items())
         console.print(
@@ -212,15 +217,17 @@ def _show_rankings(rankings: Mapping[str, Ranking], console: Console, rest: Sequ
 
 def _optional_parts(rankings: Mapping[str, Ranking]) -> dict[str, list[TableColumn]]:
     """Return the columns that may follow the score of the leading measure, by part."""
-    (_, leading), *others = rankings.items()
-    largest = float(leading.scores.max()) or 1.0
+    (name, leading), *others = rankings.items()
+    values = leading.shown
+    largest = float(values.max()) or 1.0
     parts: dict[str, list[TableColumn]] = {
-        "bar": [("", lambda j: "█" * max(0, round(BAR_WIDTH * leading.scores[j] / largest)))],
-        "shares": [(part, lambda j, share=share: percent(share[j])) for part, share in leading.shares.items()],  # type: ignore[misc]
+        "bar": [("", lambda j: "█" * max(0, round(BAR_WIDTH * values[j] / largest)))],
     }
     if leading.draws is not None:
         low, high = leading.interval().T
         parts["interval"] = [(INTERVAL, lambda j: f"{low[j]:.3g} to {high[j]:.3g}")]
+        parts["score"] = [(name, lambda j: f"{leading.scores[j]:.3g}")]
+    parts["shares"] = [(part, lambda j, share=share: percent(share[j])) for part, share in leading.shares.items()]  # type: ignore[misc]
     parts["effects"] = [_variance_share(each, leading) for each in rankings.values() if each.effect_shares is not None]
     parts["others"] = [_other_scores(label, ranking, leading) for label, ranking in others]
     return parts
@@ -242,13 +249,14 @@ def _other_scores(label: str, ranking: Ranking, leading: Ranking) -> TableColumn
 
 
 def _ranking_table(name: str, leading: Ranking, beside: list[TableColumn]) -> Table:
-    table = new_table(["", "column", name])
+    values = leading.shown
+    table = new_table(["", "column", name if leading.draws is None else "strength"])
     for heading, _ in beside:
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     for position, j in enumerate(leading.order[:MOST_ROWS_SHOWN], start=1):
         is_used = leading.is_used(int(j))
         cells = [cell(int(j)) if is_used or heading == INTERVAL else "" for heading, cell in beside]
-        score = f"{leading.scores[j]:.3g}" if is_used else NOT_USED
+        score = f"{values[j]:.3g}" if is_used else NOT_USED
         table.add_row(str(position), escape(shorten(leading.names[j])), score, *cells)
     if len(leading.names) > MOST_ROWS_SHOWN:
         table.add_row("", f"... and {len(leading.names) - MOST_ROWS_SHOWN} more")

@@ -81,7 +81,7 @@ def first_screen(analysis: Analysis) -> FirstScreen:
 
 
 def _columns(analysis: Analysis, ranking: Ranking, shown: list[int]) -> tuple[ShownColumn, ...]:
-    scores = ranking.scores[shown]
+    scores = ranking.shown[shown]
     limits = np.empty((0, 2)) if ranking.draws is None else ranking.interval()[shown]
     largest = float(max(scores.max(), limits.max(initial=0.0)))
     columns = []

@@ -149,11 +149,13 @@ def _mean_and_variance_shares(ranking: Ranking) -> Iterator[HeadedCells]:
 
 
 def _interval_cells(analysis: Analysis | SavedModelRanking) -> Iterator[HeadedCells]:
-    """Yield intervals of scores, and probabilities of a rank among the first, over draws of the hyperparameters."""
+    """Yield strengths, their intervals, and probabilities of a rank among the first, from draws of the strengths."""
     leading, k = analysis.shown, analysis.n_first
     if leading.draws is None:
         return
-    width = Heading(f"{percent(LEVEL)} interval", "Of the score, over the draws of the hyperparameters; sorts by width")
+    middle = Heading("strength", "What the score would be if the function were known: the median of its draws")
+    yield middle, _cells(leading.strength)
+    width = Heading(f"{percent(LEVEL)} interval", "Holds the strength with this probability; sorts by width")
     yield width, [Cell(f"{number(a)} – {number(b)}", float(b - a), limits(a, b)) for a, b in leading.interval()]
     chance = Heading(f"P(rank ≤ {k})", f"Share of the draws in which it is among the first {k}")
     yield chance, [_share_cell(value) for value in leading.in_first_probability(k)]

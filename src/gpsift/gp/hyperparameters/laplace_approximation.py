@@ -70,7 +70,7 @@ def default_prior() -> MAP:
 
     The prior of the level, on which scores hardly depend, keeps it above 0: near 0 its logarithm is far from normal.
     """
-    return MAP(lengthscale=InverseGamma(1.0, 1.0), constant=GammaPrior(4.0, 4.0), starts=1)
+    return MAP(lengthscale=InverseGamma(1.0, 2.0), constant=GammaPrior(4.0, 4.0), starts=1)
 
 
 class Draw(NamedTuple):

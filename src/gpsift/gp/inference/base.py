@@ -93,8 +93,8 @@ class InferenceMethod(ABC):
 
         return evidence
 
-    def infer_at_training_points(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
-        """Infer the posterior for use at the training points only, which some methods do in less time."""
+    def infer_posterior(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
+        """Infer the posterior, possibly without the leave-one-out moments, which some methods do in less time."""
         return self.infer(kernel, likelihood)
 
     def log_evidence(self, kernel: Kernel, likelihood: Likelihood) -> float:

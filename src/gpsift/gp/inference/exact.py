@@ -35,7 +35,7 @@ from gpsift._utils.linalg import (
     log_det_from_cholesky,
 )
 from gpsift.gp.inference.base import LOG_2PI, DenseInference, Evidence, InferenceResult, LogParamsEvidence, Slope
-from gpsift.gp.inference.exact_rbf import RBFEvidence, Solution
+from gpsift.gp.inference.exact_rbf import RBFEvidence
 from gpsift.kernels import Kernel
 from gpsift.likelihoods import Likelihood
 from gpsift.reference.posterior import exact_posterior
@@ -119,23 +119,21 @@ class ExactInference(DenseInference):
         noise_var = xp.zeros_like(self.y) + self._noise_var(likelihood)
         posterior, jitter = exact_posterior(kernel, self.X, self.y, noise_var)
         log_evidence = log_evidence_of(self.y, posterior.weights, posterior.L)
-        return self._result(Solution(posterior, log_evidence, xp.linalg.diagonal(posterior.M)), jitter)
-
-    def infer_at_training_points(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
-        fast = None if self._has_no_inputs else self._fast_path_for(kernel)
-        solution = None if fast is None else fast.solution(kernel, np.zeros_like(self.y) + self._noise_var(likelihood))
-        return self.infer(kernel, likelihood) if solution is None else self._result(solution)
-
-    def _result(self, solution: Solution, jitter: float = 0.0) -> InferenceResult:
         # Rasmussen & Williams (2006), equation 5.12, for the latent value: without the noise of the point itself.
-        posterior, Q = solution.posterior, solution.Q
+        Q = xp.linalg.diagonal(posterior.M)
         return InferenceResult(
             posterior=posterior,
-            log_evidence=solution.log_evidence,
+            log_evidence=log_evidence,
             cavity_mean=to_numpy(self.y - posterior.weights / Q),
-            cavity_var=to_numpy(namespace(Q).clip(1.0 / Q - posterior.site_var, 0.0, None)),
+            cavity_var=to_numpy(xp.clip(1.0 / Q - posterior.site_var, 0.0, None)),
             jitter=jitter,
         )
+
+    def infer_posterior(self, kernel: Kernel, likelihood: Likelihood) -> InferenceResult:
+        fast = None if self._has_no_inputs else self._fast_path_for(kernel)
+        found = None if fast is None else fast.posterior(kernel, np.zeros_like(self.y) + self._noise_var(likelihood))
+        none = np.empty(0)
+        return self.infer(kernel, likelihood) if found is None else InferenceResult(*found, none, none)
 
     def log_evidence(self, kernel: Kernel, likelihood: Likelihood) -> float:
         if self._has_no_inputs:

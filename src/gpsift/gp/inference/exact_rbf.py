@@ -28,14 +28,6 @@ SINGLE_ROWS = 150
 SINGLE_NOISE = 1e-3
 
 
-class Solution(NamedTuple):
-    """A posterior, its log evidence, and the diagonal of (K + diag(D))^-1."""
-
-    posterior: Posterior
-    log_evidence: float
-    Q: np.ndarray
-
-
 class RBFEvidence:
     """`exact_evidence` as a function of kernel and noise, for fixed X and y, with workspaces that are reused.
 
@@ -69,31 +61,14 @@ class RBFEvidence:
         solved = self._solve(radial.lengthscale, np.log(radial.signal_var), level, noise_var)
         return None if solved is None else solved[1]
 
-    def solution(self, kernel: Kernel, noise_var: np.ndarray) -> Solution | None:
-        """Return the posterior with its moments and their slopes at X; None where the matrix needs jitter."""
+    def posterior(self, kernel: Kernel, noise_var: np.ndarray) -> tuple[Posterior, float] | None:
+        """Return the posterior and the log evidence; None where the matrix needs jitter."""
         radial, level = self._parts(kernel)
-        K, A, scaled = self._K, self._A, self._scaled
         solved = self._solve(radial.lengthscale, np.log(radial.signal_var), level, noise_var, clean=True)
         if solved is None:
             return None
         alpha, value, _ = solved
-        posterior = Posterior(kernel, self.X, alpha, (TriangularFactor(A.copy(order="F")),), noise_var)
-        pulled = scaled * blas.dsymv(1.0, K, alpha, lower=1)[:, None]
-        pulled -= blas.dsymm(1.0, K, scaled * alpha[:, None], lower=1)
-        invert_cholesky_in_place(A)
-        Q = _diagonal(A).copy()
-        self._multiply(K, A)
-        spread = scaled * blas.dsymv(1.0, K, self._ones, lower=1)[:, None]
-        spread -= blas.dsymm(1.0, K, scaled, lower=1)
-        # The slopes of a squared exponential are -K_ik (x_ij - x_kj) / l_j^2; `posterior.py` has the rest.
-        inverse_lengthscale = 1.0 / np.asarray(radial.lengthscale)
-        posterior.known_at_support.update(
-            mean=self.y - noise_var * alpha,
-            var=np.maximum(noise_var - noise_var**2 * Q, np.finfo(float).eps * noise_var),
-            mean_gradient=-inverse_lengthscale * pulled,
-            var_gradient=-2.0 * inverse_lengthscale * noise_var[:, None] * spread,
-        )
-        return Solution(posterior, value, Q)
+        return Posterior(kernel, self.X, alpha, (TriangularFactor(self._A.copy(order="F")),), noise_var), value
 
     def __call__(self, kernel: Kernel, noise_var: np.ndarray | float) -> Evidence | None:
         return self.by_log_params(kernel, noise_var)(kernel.log_params)

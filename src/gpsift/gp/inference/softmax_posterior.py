@@ -27,11 +27,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.special import softmax
 
-from gpsift._utils.linalg import cholesky, invert_lower, solve_lower
+from gpsift._utils.linalg import cholesky, cholesky_solve, invert_lower, solve_lower
 from gpsift.kernels import Kernel, Pairs
 from gpsift.reference.base import Coupled
+from gpsift.reference.function_draws import KernelSums
 from gpsift.reference.posterior import DenseFactor, PickledByFields, Posterior
+
+# Probabilities below this one are raised to it where their roots divide.
+LEAST_PROBABILITY = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +75,23 @@ class SoftmaxPosterior(PickledByFields, Coupled):
         for c in range(self.n_classes):
             covariance[:, c, :, c] += prior - latent.q.T @ latent.P_q[c]
         return covariance
+
+    def draw_corrections(self, prior_values: np.ndarray, rng: np.random.Generator) -> KernelSums:
+        """Return k(x, Z) v for functions drawn from the prior, as `Posterior.draw_corrections` with eta = M e.
+
+        The noise e of the observations has the covariance diag(1 / pi), a generalised inverse of W. As M = W M' for
+        some M', the covariance of M e is the same for all of these.
+        """
+        pi = softmax(self.support_pairs.K @ self.weights, axis=1)
+        n_draws = prior_values.shape[1] // self.n_classes
+        e = rng.normal(size=(len(pi), n_draws, self.n_classes)) / np.sqrt(np.maximum(pi, LEAST_PROBABILITY))[:, None, :]
+        drawn = prior_values.reshape(e.shape) + e
+        q = [solve_lower(self.L, drawn[:, :, c]) for c in range(self.n_classes)]
+        P_q = [P @ columns for P, columns in zip(self.P, q, strict=True)]
+        shared = cholesky_solve(self.N, np.sum(P_q, axis=0))
+        M_e = [solve_lower(self.L, own - P @ shared, transpose=True) for P, own in zip(self.P, P_q, strict=True)]
+        v = self.weights[:, None, :] - np.stack(M_e, axis=2)
+        return KernelSums(self.kernel, self.Z, v.reshape(len(pi), -1), self.support_pairs)
 
     def combination(self, shares: np.ndarray) -> Posterior:
         r"""Return the posterior of sum_c shares_c f_c, as of one function; no share is 0 and their squares add up to 1.

@@ -43,6 +43,9 @@ class Wrapped(Reference):
     def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
         return self.inner.joint(self.transform_points(points))
 
+    def draw_functions(self, n: int, rng: np.random.Generator) -> list[Self]:
+        return [replace(self, inner=each) for each in self.inner.draw_functions(n, rng)]  # type: ignore[type-var]
+
     @property
     def how(self) -> str:
         return self.inner.how

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy.special import expit
@@ -122,6 +122,10 @@ class OneVsRest(Reference):
         responses = [member.at(points.for_model(member.inputs)) for member in self.members]
         return OneVsRestResponse(responses, self.white_var)
 
+    def draw_functions(self, n: int, rng: np.random.Generator) -> list[Self]:
+        draws = [member.draw_functions(n, rng) for member in self.members]
+        return [replace(self, members=members) for members in zip(*draws, strict=True)]
+
     @property
     def functions(self) -> Mapping[str, OneOfRest]:
         names = self.classes or tuple(map(str, range(len(self.members))))
@@ -158,6 +162,9 @@ class OneOfRest(Reference):
 
     def joint(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
         return self._own.joint(points.for_model(self._own.inputs))
+
+    def draw_functions(self, n: int, rng: np.random.Generator) -> list[Self]:
+        return [replace(self, whole=each) for each in self.whole.draw_functions(n, rng)]
 
 
 class StackedResponse(Response):
@@ -259,6 +266,10 @@ class Outputs(Reference):
     @property
     def notices(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(message for output in self.outputs.values() for message in output.notices))
+
+    def draw_functions(self, n: int, rng: np.random.Generator) -> list[Self]:
+        draws = [output.draw_functions(n, rng) for output in self.outputs.values()]
+        return [replace(self, outputs=dict(zip(self.outputs, each, strict=True))) for each in zip(*draws, strict=True)]
 
     def at(self, points: Points) -> OutputsResponse:
         members = {name: output.at(points.for_model(output.inputs)) for name, output in self.outputs.items()}

@@ -24,7 +24,7 @@ from typing import Self
 import numpy as np
 
 from gpsift._utils.arrays import Array, indices_like, like, namespace, take_rows, to_numpy
-from gpsift._utils.linalg import invert_lower
+from gpsift._utils.linalg import cholesky_solve, invert_lower
 from gpsift._utils.rows import DOUBLE, Rows, chunk_bytes_for, map_chunks, row_chunks
 from gpsift.gp.inference import InferenceResult
 from gpsift.gp.inference.base import LOG_2PI
@@ -37,7 +37,8 @@ from gpsift.gp.sparse.vecchia.blocks import (
     nearest_rows,
     nearness,
 )
-from gpsift.kernels import Kernel
+from gpsift.kernels import Kernel, Pairs
+from gpsift.reference.function_draws import FunctionDraws
 from gpsift.reference.posterior import LatentAt, PickledByFields, Posterior, exact_posterior
 
 # Default number of rows near a block, by the least total number of rows: with more rows the neighbours are nearer, and
@@ -195,6 +196,23 @@ class BlockPosterior(PickledByFields):
         """Return the mean of the posterior in one block, without its variance."""
         return Posterior(self.kernel, take_rows(self.X, self.near[number]), self.weights[number, :], ())
 
+    def draw_corrections(self, prior_values: Array, rng: np.random.Generator) -> BlockSums:
+        """Return the corrections of functions drawn from the prior, as `Posterior.draw_corrections`, in each block.
+
+        A row has the same noise in all blocks that it is near to, so that functions hardly jump where blocks meet.
+        """
+        noise = namespace(self.y).sqrt(self.noise_var)[:, None] * like(self.y, rng.normal(size=prior_values.shape))
+        targets = self.y[:, None] - prior_values - noise
+
+        def solve_block(number: int) -> tuple[Array, ...]:
+            weights = cholesky_solve(self.triple(number).L, take_rows(targets, self.near[number]))
+            return tuple(weights[:, f][None, :] for f in range(weights.shape[1]))
+
+        solved = map_chunks(solve_block, range(self.blocks.n), self.X)
+        each = [namespace(self.X).concat(weights) for weights in zip(*solved, strict=True)]
+        own = (self.kernel, self.blocks, self.X, self.y, self.noise_var, self.near)
+        return BlockSums(tuple(BlockMean(*own, weights) for weights in each))
+
     def find_in_block(self, number: int, rows: Rows) -> np.ndarray:
         """Find rows among those of a block, and return their numbers in the block; -1 for those that it lacks."""
         own = self.blocks.rows(number)
@@ -222,6 +240,43 @@ class BlockPosterior(PickledByFields):
     @cached_property
     def _scaled(self) -> Array:
         return self.in_lengthscales(self.X)
+
+
+class BlockMean(BlockPosterior):
+    """The mean of a posterior by blocks, without its variance."""
+
+    def triple(self, number: int) -> Posterior:
+        return self.mean_triple(number)
+
+
+@dataclass(frozen=True, eq=False)
+class BlockSums(FunctionDraws):
+    """Functions that are sums of kernels in each block."""
+
+    means: tuple[BlockMean, ...]
+
+    def values(self, X: Array) -> Array:
+        return self._in_blocks(X, lambda pairs, weights: pairs.K @ weights)
+
+    def gradients(self, X: Array) -> Array:
+        return self._in_blocks(X, lambda pairs, weights: pairs.input_gradient(weights))
+
+    def hessians(self, X: Array) -> Array:
+        return self._in_blocks(X, lambda pairs, weights: pairs.input_hessian(weights))
+
+    def steps(self, X: Array, j: int, delta: float) -> Array:
+        return self._in_blocks(X, lambda pairs, weights: pairs.step(j, delta) @ weights)
+
+    def sections(self, X: Array, j: int, base: Array, offset: Array) -> Array:
+        return namespace(X).stack([mean.at(X).section(j, base, offset) for mean in self.means], axis=-1)
+
+    def _in_blocks(self, X: Array, result: Callable[[Pairs, Array], Array]) -> Array:
+        """Return the results of a function of the kernel, and of the weights, in the block of each point."""
+
+        def in_block(part: LatentAt) -> tuple[Array]:
+            return (result(part.pairs, part.posterior.weights),)
+
+        return namespace(X).stack([mean.at(X).map_parts(in_block)[0] for mean in self.means], axis=-1)
 
 
 class LatentByBlock(LatentAt):
