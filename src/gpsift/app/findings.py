@@ -21,6 +21,7 @@ class FindingKind(StrEnum):
 
     EXPLAINS_NOTHING = "explains-nothing"
     NO_NOISE_LEFT = "no-noise-left"
+    ROUGHER_THAN_MODEL = "rougher-than-model"
     NOT_CONVERGED = "not-converged"
     INFERENCE_UNSETTLED = "inference-unsettled"
     STARTS_DISAGREE = "starts-disagree"
@@ -260,6 +261,12 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
         "It goes through the rows, with a noise of {noise:.1g} standard deviations of the target, and misses rows that "
         "were left out by {missed:z.2f}: noise was taken for signal, or the rows are too few for the function. Scores "
         "at the rows are then far too large. Priors, `MAP()`, or `Sift()` leave room for noise.",
+    ),
+    FindingKind.ROUGHER_THAN_MODEL: (
+        "The function may have steps or kinks",
+        "The model takes it for smooth, and a model that does not (a Matérn 3/2 kernel) explains the rows better: by "
+        "{evidence:.1f} in log evidence and {elpd:.1f} in log density of rows that were left out. Strengths and their "
+        "intervals may then be wrong.",
     ),
     FindingKind.NOT_CONVERGED: ("The fit did not converge", "{message}"),
     FindingKind.INFERENCE_UNSETTLED: (

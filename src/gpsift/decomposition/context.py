@@ -108,6 +108,13 @@ class EffectContext:
         needed = _units_with(self.units, self.model.open_columns)
         return read_margins(margins, self.X if X is None else X, self.units, needed)
 
+    def open_units(self, margins: Sequence[Margin]) -> tuple[list[int], FeatureGroups, list[Margin]]:
+        """Return the numbers of the units that models of `map_draws` depend on, and these units with their margins."""
+        columns = self.model.open_columns
+        kept, units = self.units.on_columns(columns)
+        coding = [[place for place, c in enumerate(self.units.columns[j]) if c in columns] for j in kept]
+        return kept, units, [margins[j].on(places) for j, places in zip(kept, coding, strict=True)]
+
     def blas_threads(self) -> AbstractContextManager[Any]:
         """Return a context manager in which BLAS has as many threads as a model of this size gains from."""
         return blas_threads_for(self.model.inputs.n_rows or len(self.X))

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 # The largest number of bytes that the factors of all units take for one block of rows.
 BLOCK_BYTES = 2**23
+# Draws of the hyperparameters that values are pooled over.
+N_DRAWS = 50
 # Features of a row that are printed, at most.
 MOST_LINES = 10
 
@@ -52,6 +54,8 @@ def explain(
     groups: Mapping[str, Sequence[str | int]] | None = None,
     categorical: Iterable[str | int] | None = None,
     of: str | int | None = None,
+    intervals: bool = False,
+    seed: int = 0,
 ) -> Attribution:
     """Attribute predictions to features: Shapley values of the latent mean at rows, with their posterior sd.
 
@@ -67,6 +71,10 @@ def explain(
         The rows to explain; by default those of the fit.
     margins, groups, categorical, of : optional
         As in `variance_shares`.
+    intervals : bool
+        Whether values, and their sd, are pooled over other hyperparameters that explain the data as well.
+    seed : int
+        For the draws of `intervals`.
 
     Returns
     -------
@@ -85,7 +93,10 @@ def explain(
     context = EffectContext.read(model, X, groups, categorical, of)
     unit_margins = context.margins(margins, context.points.inputs.training_sample)
     with context.blas_threads():
-        found = [_explain_rows(each, context.X, context.units, unit_margins) for each in context.members]
+        if intervals and not context.is_ensemble:
+            found = _values_of_draws(context, unit_margins, seed)
+        else:
+            found = [_explain_rows(each, context.X, context.units, unit_margins) for each in context.members]
     averages, values, variances = (np.array(each) for each in zip(*found, strict=True))
     columns = context.units.columns
     is_single = all(len(own) == 1 for own in columns)
@@ -97,6 +108,21 @@ def explain(
         points=context.X[:, [own[0] for own in columns]] if is_single else group_coordinates(context.points, columns),
         **context.shared_fields(),
     )
+
+
+def _values_of_draws(
+    context: EffectContext, margins: Sequence[Margin], seed: int
+) -> list[tuple[float, np.ndarray, np.ndarray]]:
+    """Return the average, the values and their variances with hyperparameters drawn from their posterior."""
+    kept, units, own = context.open_units(margins)
+    X, n_units = context.X[:, list(context.model.open_columns)], len(context.units.columns)
+
+    def explain_rows(each: Reference) -> tuple[float, np.ndarray, np.ndarray]:
+        average, *parts = _explain_rows(each, X, units, own)
+        values, variances = (scatter_scores(part, kept, n_units) for part in parts)
+        return average, values, variances
+
+    return context.map_draws(explain_rows, N_DRAWS, seed)[0]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -255,9 +255,7 @@ def _scatter(found: Variances, kept: Sequence[int], n_units: int, factor: float 
 
 def _variances_of_draws(context: EffectContext, margins: Sequence[Margin], seed: int) -> tuple[list[Variances], float]:
     """Compute variances with hyperparameters drawn from their approximate posterior, and the k-hat of these draws."""
-    units, columns = context.units, context.model.open_columns
-    kept, fewer = units.on_columns(columns)
-    own = [margins[j].on([place for place, c in enumerate(units.columns[j]) if c in columns]) for j in kept]
-    X = context.X[:, list(columns)]
-    draws, k_hat = context.map_draws(lambda each: unit_variances(each, X, fewer, own), N_DRAWS, seed)
-    return [_scatter(each, kept, len(units.columns)) for each in draws], k_hat
+    kept, units, own = context.open_units(margins)
+    X = context.X[:, list(context.model.open_columns)]
+    draws, k_hat = context.map_draws(lambda each: unit_variances(each, X, units, own), N_DRAWS, seed)
+    return [_scatter(each, kept, len(context.units.columns)) for each in draws], k_hat

@@ -10,3 +10,4 @@ from .hyperparameters.priors import HalfT as HalfT
 from .hyperparameters.priors import InverseGamma as InverseGamma
 from .model import GP as GP
 from .multiclass import FittedMulticlass as FittedMulticlass
+from .smoothness import smoothness_check as smoothness_check

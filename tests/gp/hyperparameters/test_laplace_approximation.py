@@ -19,9 +19,9 @@ from gpsift.gp.hyperparameters.laplace_approximation import (
     LaplaceApproximation,
     Mixture,
     SplitT,
-    default_prior,
     negative_hessian,
     newton_step,
+    prior_of_draws,
 )
 from gpsift.gp.hyperparameters.nuts import log_posterior
 from gpsift.gp.hyperparameters.problem import Problem
@@ -70,7 +70,7 @@ def weighted_quantiles(values, weights, levels):
 def test_draws_agree_with_the_whole_posterior(small):
     problem, x, y = small
     log_l, log_s, log_e = np.linspace(-1.5, 3, 45), np.linspace(-3, 6, 45), np.linspace(-5, 1.5, 40)
-    log_density = log_posterior_on_grid(x, y, log_l, log_s, log_e, default_prior())
+    log_density = log_posterior_on_grid(x, y, log_l, log_s, log_e, prior_of_draws())
     weights = np.exp(log_density - log_density.max())
     draws = np.array(
         [draw.log_params for draw in LaplaceApproximation.fit(problem, problem.log_params).draws(4000, seed=0)]
@@ -85,7 +85,7 @@ def test_draws_agree_with_the_whole_posterior(small):
 def test_log_ratios_are_those_of_posterior_and_approximation(small):
     problem, *_ = small
     around = LaplaceApproximation.fit(problem, problem.log_params)
-    density = around.coordinates.density(log_posterior(problem, default_prior()))
+    density = around.coordinates.density(log_posterior(problem, prior_of_draws()))
     (part,) = around.mixture.parts
     assert part.mode[0] > 6 * np.linalg.norm(part.axes[0])  # all draws are possible
     expected = [density(u)[0] - around.mixture.log_density(u) for u in islice(draws_of(around.mixture, 3), 20)]
@@ -205,7 +205,7 @@ class TestMode:
         problem, *_ = small
         around = LaplaceApproximation.fit(problem, problem.log_params)
         (part,) = around.mixture.parts
-        slopes = around.coordinates.density(log_posterior(problem, default_prior()))(part.mode)[1]
+        slopes = around.coordinates.density(log_posterior(problem, prior_of_draws()))(part.mode)[1]
         assert np.linalg.norm(part.axes.T @ slopes) < 1e-5
 
 
@@ -307,7 +307,7 @@ def test_ends_of_intervals_are_those_of_a_sampler():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(60, 3))
     y = np.sin(X[:, 0]) + 0.5 * X[:, 1] + 0.3 * rng.normal(size=60)
-    sampled = gs.GP(hyper=gs.NUTS(prior=default_prior(), progress=False, chains=2, draws=400, tune=300)).fit(X, y)
+    sampled = gs.GP(hyper=gs.NUTS(prior=prior_of_draws(), progress=False, chains=2, draws=400, tune=300)).fit(X, y)
     low, high = gs.rank(sampled, X).interval(0.9).T
     ends = gs.rank(gs.GP(hyper=gs.MAP()).fit(X, y), X, intervals=True).interval(0.9)
     error = np.mean(np.abs(ends - np.column_stack([low, high]))) / np.mean(high - low)

@@ -10,7 +10,7 @@ import numpy as np
 from gpsift._utils.validation import column_sd
 from gpsift.app.findings import Finding, FindingKind
 from gpsift.app.tables.encode import ModelTable
-from gpsift.gp import DrawnGP, FittedGP
+from gpsift.gp import DrawnGP, FittedGP, smoothness_check
 from gpsift.reference.inputs import standard_units
 from gpsift.relevance.ranking import Ranking
 
@@ -30,10 +30,12 @@ def find_cautions(model: FittedGP | DrawnGP, table: ModelTable, notes: Sequence[
     varying = {name for column, name in user_column.items() if column not in report.constant_columns}
     constant = tuple(name for name in _user_columns(report.constant_columns, user_column) if name not in varying)
     overfit = model.overfit_check if isinstance(model, FittedGP) else None
+    rougher = smoothness_check(model) if isinstance(model, FittedGP) and model.explains else None
     n_rows, n_columns = len(table.y), len(table.columns)
     found: list[tuple[bool, FindingKind, Mapping[str, Any]]] = [
         (model.explains is False, FindingKind.EXPLAINS_NOTHING, {}),
         (bool(overfit), FindingKind.NO_NOISE_LEFT, overfit._asdict() if overfit else {}),
+        (rougher is not None, FindingKind.ROUGHER_THAN_MODEL, rougher._asdict() if rougher else {}),
         (not report.converged, FindingKind.NOT_CONVERGED, {"message": report.message}),
         (not report.inference_converged, FindingKind.INFERENCE_UNSETTLED, {"n_iterations": report.n_iterations}),
         (bool(moving), FindingKind.STARTS_DISAGREE, {"columns": moving}),

@@ -28,8 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import chdtri, logsumexp, ndtri
 
-from gpsift._utils.priors import GammaPrior, InverseGamma
-from gpsift.gp.hyperparameters.choices import MAP
+from gpsift.gp.hyperparameters.choices import MAP, prior_of_draws
 from gpsift.gp.hyperparameters.coordinates import CubeRoots, find_mode, hessian_by_differences
 from gpsift.gp.hyperparameters.nuts import log_posterior
 from gpsift.gp.hyperparameters.optimize import limits
@@ -65,14 +64,6 @@ DF = 20.0
 BLOCK = 256
 
 
-def default_prior() -> MAP:
-    """Return the prior of intervals: weaker than that of fits, which keeps length-scales away from 1.
-
-    The prior of the level, on which scores hardly depend, keeps it above 0: near 0 its logarithm is far from normal.
-    """
-    return MAP(lengthscale=InverseGamma(1.0, 2.0), constant=GammaPrior(4.0, 4.0), starts=1)
-
-
 class Draw(NamedTuple):
     """Log hyperparameters; `log_ratio` plus their log evidence is the log ratio of posterior to approximation."""
 
@@ -100,11 +91,11 @@ class LaplaceApproximation:
         start : array (d,)
             The log hyperparameters of a fit. Infinite ones may become finite.
         prior : MAP, optional
-            Its priors; `default_prior` by default.
+            Its priors; `prior_of_draws` by default.
         n_starts : int, optional
             From how many starts modes are searched, of which the first is the fit; all by default.
         """
-        prior = default_prior() if prior is None else prior
+        prior = prior_of_draws() if prior is None else prior
         coordinates = CubeRoots(problem.is_lengthscale, problem.log_units)
         density = coordinates.density(log_posterior(problem, prior))
         own = cls(problem, prior.log_prior_of_logarithms(problem.parameters), coordinates, Mixture(()))

@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 
 from gpsift._utils.linalg import NotPositiveDefinite
 from gpsift._utils.warnings import warn
-from gpsift.gp.hyperparameters.choices import MAP, Hyper, check_whole_numbers
+from gpsift.gp.hyperparameters.choices import MAP, Hyper, check_whole_numbers, prior_of_draws
 from gpsift.gp.hyperparameters.coordinates import Coordinates, PriorQuantiles, Whitened
 from gpsift.gp.hyperparameters.optimize import Draws, Estimate, limits
 from gpsift.gp.hyperparameters.priors import Density
@@ -55,10 +55,10 @@ EVALUATIONS_PER_DRAW = 6
 
 @dataclass(frozen=True)
 class NUTS(Hyper):
-    """Draws from the posterior of the hyperparameters, under the priors of a `MAP`.
+    """Draws from the posterior of the hyperparameters.
 
-    Predictions average over the draws, and scores come with intervals and rank probabilities. Needs nutpie and arviz:
-    ``pip install 'gpsift[nuts]'``. Interrupting the sampler keeps the draws made so far.
+    Predictions average over the draws, and rankings come with strengths, intervals and rank probabilities. Needs nutpie
+    and arviz: ``pip install 'gpsift[nuts]'``. Interrupting the sampler keeps the draws made so far.
 
     Parameters
     ----------
@@ -69,8 +69,8 @@ class NUTS(Hyper):
     keep : int
         How many of all draws, evenly spaced, become models; each has its own n x n matrices.
     prior : MAP
-        Its priors; the sampler itself works on the logarithms of the parameters, with the Jacobian. Chains start at the
-        modes that its `starts` find.
+        A `MAP` with the priors, by default those of intervals: InverseGamma(1, 2) for length-scales, GammaPrior(4, 4)
+        for the level, all others as in `MAP()`. Chains start at the modes that its `starts` find.
     target_accept : float, optional
         Larger values take smaller steps, against divergences. By default 0.8, or 0.6 for draws of three steps.
     progress : bool
@@ -88,7 +88,7 @@ class NUTS(Hyper):
     chains: int = 4
     seed: int = 0
     keep: int = 100
-    prior: MAP = field(default_factory=MAP)
+    prior: MAP = field(default_factory=prior_of_draws)
     target_accept: float | None = None
     progress: bool = True
     cores: int | None = None
