@@ -5,8 +5,8 @@ inputs of |df/dx_j| sd_j sqrt(I(f)), where I(f) is the Fisher information of an 
 for normal noise. `rank(..., intervals=True)` draws it. The true average effect of an input at a value is the mean of
 the function over the distribution of the other inputs; `effects` has a band for it.
 
-For functions with steps no interval of a smooth kernel holds the strength; how often the check of the fit says so is in
-the column "misfit".
+For functions with steps no interval of a smooth kernel holds the strength; the column "rougher" says how often
+`smoothness_check` finds that.
 
 python benchmarks/strength.py run --sets 200 --out FILE    # --processes, --rows, --only; goes on where it stopped
 python benchmarks/strength.py summary --out FILE           # coverage, bias and width for each function
@@ -30,12 +30,16 @@ from scipy.special import ndtr
 from threadpoolctl import threadpool_limits
 
 import gpsift as gs
+from gpsift.gp import smoothness_check
 
 LEVEL = 0.9
 NORMAL_QUANTILE = 1.6448536269514722  # of a two-sided interval at this level
 N_INPUTS = 8
 N_POPULATION = 4000
 STEP = 1e-5
+# Curves are compared at every fourth of their values, with this many rows and more.
+CURVE_STEP = 4
+LEAST_CURVE_ROWS = 100
 
 
 class Target(NamedTuple):
@@ -108,9 +112,9 @@ def steps(X: np.ndarray) -> np.ndarray:
 
 def process(seed: int) -> Callable[[np.ndarray], np.ndarray]:
     """Draw a function of a Gaussian process with length-scales 1, 1.5, 3 and 6, as a sum of many cosines."""
-    rng = np.random.default_rng([seed, 1])
-    frequency = rng.normal(size=(2000, 4)) / [1.0, 1.5, 3.0, 6.0]
-    phase, weight = rng.uniform(0, 2 * np.pi, 2000), rng.normal(size=2000) * np.sqrt(2 / 2000)
+    rng, m = np.random.default_rng([seed, 1]), 500
+    frequency = rng.normal(size=(m, 4)) / [1.0, 1.5, 3.0, 6.0]
+    phase, weight = rng.uniform(0, 2 * np.pi, m), rng.normal(size=m) * np.sqrt(2 / m)
     return lambda X: np.cos(X[:, :4] @ frequency.T + phase) @ weight
 
 
@@ -158,14 +162,18 @@ def true_strength(problem: Problem) -> np.ndarray:
     return strength_at(problem, problem.draw_inputs(np.random.default_rng(0), N_POPULATION))
 
 
-def average_effect(problem: Problem, j: int, values: np.ndarray) -> np.ndarray:
-    """Return the mean of the function over the distribution of the other inputs, with input j at each value."""
-    X = problem.draw_inputs(np.random.default_rng(0), N_POPULATION)
+def average_effect(problem: Problem, j: int, values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the mean of the function over the distribution of the other inputs, with input j at each value.
+
+    As the curves, it is less its average over the values of the input in some rows.
+    """
+    rng = np.random.default_rng(0)
+    X = problem.draw_inputs(rng, N_POPULATION)
     means = []
-    for value in values:
+    for value in [*values, np.resize(rows, N_POPULATION)]:
         X[:, j] = value
         means.append(problem.function(X).mean())
-    return np.array(means)
+    return np.array(means[:-1]) - means[-1]
 
 
 def measured(name: str, n: int, seed: int) -> dict[str, Any]:
@@ -178,7 +186,9 @@ def measured(name: str, n: int, seed: int) -> dict[str, Any]:
     with threadpool_limits(1):
         fitted, fit_seconds = timed(lambda: gs.GP(likelihood=problem.target.likelihood).fit(X, y))
         ranking, seconds = timed(lambda: gs.rank(fitted, X, intervals=True))
-        curves = curve_coverage(problem, fitted) if problem.target.likelihood == "gaussian" else {}
+        has_curves = problem.target.likelihood == "gaussian" and n >= LEAST_CURVE_ROWS
+        curves = curve_coverage(problem, fitted) if has_curves else {}
+        rougher = smoothness_check(fitted) is not None
     found = {
         "true": true_strength(problem),
         "score": ranking.scores,
@@ -194,24 +204,24 @@ def measured(name: str, n: int, seed: int) -> dict[str, Any]:
         "fit_seconds": round(fit_seconds, 3),
         "seconds": round(seconds, 3),
         "k_hat": ranking.k_hat,
+        "rougher": rougher,
         **curves,
         **{key: values.round(5).tolist() for key, values in found.items()},
     }
 
 
 def curve_coverage(problem: Problem, fitted: gs.gp.FittedGP) -> dict[str, float]:
-    """Return how often 90 % bands hold the true average effect, over the values of all curves of relevant inputs."""
+    """Return how often 90 % bands hold the true average effect, over values of all curves of relevant inputs."""
     used = [j for j in problem.relevant if j in fitted.used]
-    found = {}
-    for kind, intervals in (("function", False), ("both", True)):
-        held = []
-        for j, curve in zip(used, gs.effects(fitted, features=used, intervals=intervals), strict=False):
-            j = fitted.inputs.names.index(curve.name)
-            at_curve, at_rows = (average_effect(problem, j, x) for x in (curve.x, fitted.inputs.X[:, j]))
-            truth = at_curve - at_rows.mean()  # a curve is less its average over the rows
-            held.append(np.abs(curve.mean - truth) <= NORMAL_QUANTILE * curve.sd)
-        found[f"curves_{kind}"] = float(np.mean(held)) if held else float("nan")
-    return found
+    held: dict[str, list[np.ndarray]] = {"curves_function": [], "curves_both": []}
+    by_name = {curve.name: curve for curve in gs.effects(fitted, features=used, intervals=True)}
+    for alone in gs.effects(fitted, features=used):
+        j, x = fitted.inputs.names.index(alone.name), alone.x[::CURVE_STEP]
+        truth = average_effect(problem, j, x, fitted.inputs.X[:, j])
+        for kind, curve in zip(held, (alone, by_name[alone.name]), strict=True):
+            error = np.abs(curve.mean[::CURVE_STEP] - truth)
+            held[kind].append(error <= NORMAL_QUANTILE * curve.sd[::CURVE_STEP])
+    return {kind: float(np.mean(found)) if found else float("nan") for kind, found in held.items()}
 
 
 def timed(call: Callable[[], Any]) -> tuple[Any, float]:
@@ -267,6 +277,7 @@ def summary(file: Path) -> pd.DataFrame:
                 "score in interval": np.mean(((low <= score) & (score <= high))[:, relevant]),
                 "curves, function": some["curves_function"].mean(),
                 "curves, both": some["curves_both"].mean(),
+                "rougher": some["rougher"].mean(),
                 "in fits": np.median(some["seconds"] / some["fit_seconds"]),
             }
         )

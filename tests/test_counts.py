@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SRC = ROOT / "src"
 PACKAGE = SRC / "gpsift"
-MOST_MEMBERS_OF_A_REFERENCE = 15  # `at`, and what a model may offer beyond it: all optional parts are members here
+MOST_MEMBERS_OF_A_REFERENCE = 16  # `at`, and what a model may offer beyond it: all optional parts are members here
 MOST_PARAMETERS = 10
 # A record saves, draws and shows itself by these, imported inside its methods; they read the record in turn.
 OUTPUT = ("gpsift.io.files", "gpsift.app.html.page", "gpsift.relevance.display", "plots")

@@ -63,7 +63,7 @@ def test_draws_become_inference_data():
     assert_array_equal(np.sort(ranks, axis=1), np.tile([1, 2, 3], (200, 1)))
     assert_array_equal(ranks[:, 0] == 1, draws[:, 0] == draws.max(axis=1))
     summary = az.summary(data, var_names=["strength"])
-    assert summary.loc["relevance[age]", "mean"] == pytest.approx(draws[:, 0].mean(), abs=0.01)
+    assert summary.loc["strength[age]", "mean"] == pytest.approx(draws[:, 0].mean(), abs=0.01)
 
 
 def test_one_fit_has_no_draws():

@@ -26,8 +26,9 @@ import pytest
 from model_points import at, moments
 from numpy.testing import assert_allclose, assert_array_equal
 
-from gpsift import KL, VAR, rank
+from gpsift import KL, VAR, Derivative, rank
 from gpsift.adapters import as_reference
+from gpsift.relevance.ranking import FUNCTION
 
 N_POINTS = 24
 LENGTHSCALE = np.array([0.9, 1.6, 4.0])
@@ -268,6 +269,23 @@ class Contract:
             latent, observed = (response.distribution(latent=latent) for latent in (True, False))
             assert_allclose(response.latent_mean, observed.mean)
             assert_allclose(latent.var + moments(reference, X_new)[2], observed.var)
+
+
+MEASURES = (KL(), VAR(), Derivative())
+
+
+def check_intervals(model, X, drawn=FUNCTION, measures=MEASURES, seeds_matter=True):
+    """Strengths have finite draws, around the score of the leading input as a rule, that depend on the seed alone."""
+    for measure in measures:
+        first, same, other = (rank(model, X, measure, intervals=True, seed=seed) for seed in (0, 0, 1))
+        assert first.drawn == drawn
+        assert np.all(np.isfinite(first.draws))
+        assert np.all(first.draws >= 0.0)
+        leading = first.order[0]
+        low, high = first.interval()[leading]
+        assert 0.6 * low < first.scores[leading] < 1.6 * high
+        assert_array_equal(same.draws, first.draws)
+        assert np.any(other.draws != first.draws) == seeds_matter
 
 
 def moved(X, j, by):

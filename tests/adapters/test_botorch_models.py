@@ -2,14 +2,17 @@
 
 import numpy as np
 import pytest
+from contract import check_intervals
 from model_points import at, moments
 from numpy.testing import assert_allclose
 from optional import need
 
 from gpsift import ARD, KL, VAR, GPSiftWarning, as_reference, rank
 from gpsift.adapters.sklearn.models import NoClosedForm
+from gpsift.reference.base import MissingCapability
 from gpsift.reference.ensemble import Ensemble
 from gpsift.reference.wrappers.outputs import Outputs
+from gpsift.relevance.ranking import BOTH, HYPERPARAMETERS
 
 torch = need("torch")
 need("botorch")
@@ -102,9 +105,10 @@ def test_each_draw_of_a_saas_model_predicts_like_the_library(data, warping):
     means, variances = observed(model, data[0])
     for draw, mean, var in zip(reference.draws, means, variances, strict=True):
         assert_predicts(draw, data[0], (mean, var))
-    ranking = rank(model)
+    ranking = rank(model, measure=KL(latent=True))
     assert ranking.draws.shape == (4, P)
-    assert_allclose(rank(as_reference(model, derivatives="autograd")).draws, ranking.draws, rtol=1e-7)
+    by_torch = rank(as_reference(model, derivatives="autograd"), measure=KL(latent=True))
+    assert_allclose(by_torch.draws, ranking.draws, rtol=1e-6)
 
 
 def test_an_unfitted_saas_model_is_refused(data):
@@ -115,8 +119,29 @@ def test_an_unfitted_saas_model_is_refused(data):
 
 def test_a_list_of_saas_models_has_joint_draws(data):
     need("numpyro")
-    ranking = rank(ModelListGP(saas(data), saas(data, n_draws=3)))
+    ranking = rank(ModelListGP(saas(data), saas(data, n_draws=3)), measure=KL(latent=True))
     assert ranking.draws.shape == (3, P)
+
+
+def test_intervals_are_of_drawn_functions(data):
+    X, y = data
+    outcome, column = Standardize(1), Normalize(P)
+    single = SingleTaskGP(X, y, input_transform=column, outcome_transform=outcome)
+    single.covar_module.lengthscale = torch.tensor([0.5, 2.0, 3.0])
+    single.likelihood.noise = 0.01
+    check_intervals(single, X.numpy())
+    check_intervals(ModelListGP(single, single), X.numpy(), measures=(KL(), VAR()))
+    model, points = mixed(data)
+    for measure in (KL(), VAR()):
+        with pytest.raises(MissingCapability, match="Models that `as_reference` reads in closed form do"):
+            rank(model, points.numpy(), measure, intervals=True)
+
+
+def test_intervals_of_a_saas_model_are_of_functions_and_hyperparameters(data):
+    need("numpyro")
+    X = data[0].numpy()
+    check_intervals(saas(data), X, BOTH)
+    check_intervals(as_reference(saas(data), derivatives="autograd"), X, HYPERPARAMETERS, seeds_matter=False)
 
 
 def test_an_ensemble_has_a_draw_for_each_member(data):

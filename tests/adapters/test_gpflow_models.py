@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from contract import check_intervals
 from gpflow_library import gpflow, tf
 from model_points import at, joint, moments
 from numpy.testing import assert_allclose
@@ -48,6 +49,11 @@ def test_the_joint_posterior_is_the_librarys():
         found_mean, found_cov = joint(as_reference(model), points)
         assert_allclose(found_mean, mean[:, 0], rtol=1e-9)
         assert_allclose(found_cov, cov[0], atol=1e-9)
+
+
+def test_intervals_are_of_drawn_functions():
+    check_intervals(regression(), X)
+    check_intervals(sparse(likelihoods.Bernoulli()), X)
 
 
 def test_automatic_differentiation_gives_the_scores_of_closed_forms():

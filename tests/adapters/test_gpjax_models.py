@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from contract import check_intervals
 from model_points import at, moments
 from numpy.testing import assert_allclose, assert_array_equal
 from optional import need
@@ -63,6 +64,10 @@ def test_a_joint_model_is_ranked_with_its_data():
     assert_array_equal(by_data.scores, gs.rank(model.condition(data())).scores)
     assert by_data.names == ("a", "b", "c")
     assert_array_equal(by_data.points, X)
+
+
+def test_intervals_are_of_drawn_functions():
+    check_intervals(as_reference(joint(), data=data()), X)
 
 
 @pytest.mark.parametrize("kind", ["joint", "collapsed"])

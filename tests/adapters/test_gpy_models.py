@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from contract import moved
+from contract import check_intervals, moved
 from model_points import at, joint, moments
 from numpy.testing import assert_allclose
 from optional import need
@@ -45,6 +45,12 @@ def test_the_joint_posterior_is_the_librarys():
         found_mean, found_cov = joint(as_reference(model), points)
         assert_allclose(found_mean, mean[:, 0], rtol=1e-9)
         assert_allclose(found_cov, cov, atol=1e-9)
+
+
+def test_intervals_are_of_drawn_functions():
+    check_intervals(regression(), X)
+    check_intervals(models.GPClassification(X, TWO[:, None], smooth()), X)
+    check_intervals(models.SparseGPRegression(X, Y[:, None], smooth(), Z=X[::2].copy()), X)
 
 
 @pytest.mark.parametrize("derivatives", ["closed", "library", "numeric"])

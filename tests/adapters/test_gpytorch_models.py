@@ -7,6 +7,7 @@ from optional import need
 
 torch, gpytorch = need("torch"), need("gpytorch")
 
+from contract import check_intervals  # noqa: E402
 from gpytorch.kernels import (  # noqa: E402
     GridInterpolationKernel,
     InducingPointKernel,
@@ -26,6 +27,7 @@ from gpytorch_toys import Exact, ard, exact, frozen_state, latent, observed, qua
 from model_points import at, joint, moments  # noqa: E402
 
 import gpsift as gs  # noqa: E402
+from gpsift.reference.base import MissingCapability  # noqa: E402
 
 RNG = np.random.default_rng(5)
 X = RNG.normal([1.0, -2.0, 0.5], [1.0, 2.0, 0.5], size=(40, 3))
@@ -201,6 +203,13 @@ def test_variational_joint_posterior_is_the_librarys():
         theirs = model(torch.tensor(X[:5]))
     _, covariance = joint(gs.as_reference(model, likelihood=GaussianLikelihood()), X[:5])
     assert_allclose(covariance, theirs.covariance_matrix, rtol=1e-7, atol=1e-8)
+
+
+def test_intervals_are_of_drawn_functions():
+    check_intervals(fitted(rbf), X)
+    check_intervals(fitted(rbf, mean=lambda: gpytorch.means.LinearMean(3).double()), X)
+    with pytest.raises(MissingCapability, match="Models that `as_reference` reads in closed form do"):
+        gs.rank(fitted(quasi_periodic), X, intervals=True)
 
 
 def test_lengthscales_are_offered():

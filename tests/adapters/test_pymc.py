@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from contract import Case, Contract
+from contract import Case, Contract, check_intervals
 from model_points import at, moments
 from numpy.testing import assert_allclose, assert_array_equal
 from optional import need
 
 import gpsift as gs
 from gpsift.adapters import as_reference
+from gpsift.relevance.ranking import BOTH
 
 pm = need("pymc")
 az = need("arviz")
@@ -176,7 +177,7 @@ def test_each_draw_is_the_process_at_that_point(marginal, idata):
         at = as_reference(model.gp, point={name: values[name].values for name in values.data_vars})
         for found, expected in zip(moments(reference.members[k], X_new), moments(at, X_new), strict=True):
             assert_allclose(found, expected, rtol=1e-12)
-    ranking = gs.rank(reference, X)
+    ranking = gs.rank(reference, X, gs.KL(latent=True))
     assert ranking.draws.shape == (6, 3)
     assert ranking.interval().shape == (3, 2)
     assert reference.how == "closed form: squared exponential, for each of 6 draws"
@@ -189,9 +190,31 @@ def test_all_draws_are_taken_where_there_are_few(marginal, idata):
 def test_draws_by_automatic_differentiation_agree_with_the_closed_form(marginal, idata):
     model, X, _ = marginal
     closed, differentiated = (
-        gs.rank(as_reference(model.gp, idata=idata, draws=2, derivatives=how), X) for how in ("closed", "autodiff")
+        gs.rank(as_reference(model.gp, idata=idata, draws=2, derivatives=how), X, gs.KL(latent=True))
+        for how in ("closed", "autodiff")
     )
     assert_allclose(differentiated.draws, closed.draws, rtol=1e-7)
+
+
+def test_intervals_are_of_drawn_functions(marginal, idata):
+    model, X, _ = marginal
+    check_intervals(as_reference(model.gp, point=model.point), X)
+    check_intervals(as_reference(model.gp, idata=idata, draws=6), X, BOTH)
+
+
+def test_functions_drawn_around_a_point_vary_least_there():
+    X, y, _ = CASES[0].data()
+    center = np.array([5.0, -2.0, 0.5])
+    lines = lambda eta, ls: eta * cov.Linear(3, c=center)  # noqa: E731
+    model = Fitted(X, y, X.std(axis=0), lines, noise=lambda sigma: 10.0 * sigma)
+    reference = as_reference(model.gp, point=model.point)
+    points = center + np.array([[0.0, 0.0, 0.0], [-4.0, 0.0, 0.0]])
+    values = np.array(
+        [at(each, points).latent_mean for each in reference.draw_functions(400, np.random.default_rng(0))]
+    )
+    expected = at(reference, points).distribution(latent=True)
+    assert_allclose(values.mean(axis=0), expected.mean, atol=4.0 * np.sqrt(expected.var.max() / 400))
+    assert_allclose(values.std(axis=0), np.sqrt(expected.var), rtol=0.12, atol=1e-2)
 
 
 def test_deterministics_of_the_draws_are_used_where_variables_are_not_stored():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from contract import moved
+from contract import check_intervals, moved
 from model_points import at
 from numpy.testing import assert_allclose
 from scipy.special import expit
@@ -14,8 +14,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn_toys import LABELS, TWO, X_NEW, L, X, classifier
 
-from gpsift import KL, VAR, rank
+from gpsift import KL, VAR, Derivative, rank
 from gpsift.adapters import as_reference
+from gpsift.reference.base import MissingCapability
 
 
 @pytest.mark.parametrize("kernel", [4.0 * RBF(L), 4.0 * RBF(L) + WhiteKernel(0.5), 4.0 * Matern(L, nu=0.8)], ids=str)
@@ -101,6 +102,16 @@ def test_scikit_learns_own_wrapper_of_two_class_models_is_read():
     assert_allclose(rank(as_reference(wrapped)).scores, rank(as_reference(direct)).scores)
     two = OneVsRestClassifier(classifier(4.0 * RBF(L))).fit(X, TWO)
     assert_allclose(rank(as_reference(two)).scores, rank(as_reference(classifier(4.0 * RBF(L)).fit(X, TWO))).scores)
+
+
+def test_intervals_of_classes_are_of_drawn_functions():
+    check_intervals(classifier(4.0 * RBF(L)).fit(X, TWO), X)
+    several = as_reference(classifier(4.0 * RBF(L)).fit(X, LABELS))
+    check_intervals(several, X, measures=(KL(), VAR()))
+    one = several.functions["class high"]
+    check_intervals(one, X, measures=(VAR(), Derivative()))
+    with pytest.raises(MissingCapability, match="that of one class depends on the latent functions of all"):
+        rank(one, X, KL())
 
 
 def test_several_classes_in_a_pipeline():

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from contract import moved
+from contract import check_intervals, moved
 from model_points import at
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import trapezoid
@@ -153,3 +153,9 @@ def test_a_constant_column_scores_nothing():
     assert rank(as_reference(model), with_constant).scores[3] == 0.0
     plain = fixed(noisy([1.0, 3.0, 1.0, 1.0])).fit(with_constant, Y)
     assert rank(as_reference(plain)).scores[3] == 0.0
+
+
+def test_intervals_see_through_pipelines():
+    check_intervals(make_pipeline(StandardScaler(), fixed(noisy(2.0))).fit(X, Y), X)
+    rotated = make_pipeline(PCA(), fixed(noisy(2.0))).fit(X, Y)
+    check_intervals(as_reference(rotated, X_train=X), X_NEW, measures=(gs.Derivative(),))

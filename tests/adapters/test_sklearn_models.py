@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from contract import moved
+from contract import check_intervals, moved
 from model_points import at, joint
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.compose import TransformedTargetRegressor
@@ -18,8 +18,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_toys import X_NEW, L, X, Y, fixed, noisy
 
 import gpsift as gs
-from gpsift import ARD, KL, RATE, VAR, rank
+from gpsift import ARD, KL, RATE, VAR, Derivative, rank
 from gpsift.adapters import as_reference
+from gpsift.reference.base import MissingCapability
+from gpsift.reference.inputs import Points
 
 
 def test_scores_are_those_of_our_own_model():
@@ -103,6 +105,34 @@ def test_interpolation_has_finite_scores(alpha):
             scores = rank(reference, X).scores
         assert np.all(np.isfinite(scores))
     assert np.all(np.isfinite(rank(as_reference(model, noise=0.01), X).scores))
+
+
+def test_intervals_are_of_drawn_functions():
+    check_intervals(fixed(noisy(), normalize_y=True).fit(X, Y), X)
+    with pytest.raises(MissingCapability, match="Models that `as_reference` reads in closed form do"):
+        rank(fixed(Matern(L, nu=0.8) + WhiteKernel(0.1)).fit(X, Y), X, intervals=True)
+
+
+def test_drawn_slopes_are_those_of_the_librarys_own_draws(monkeypatch):
+    monkeypatch.setattr(Points, "resample_units", lambda points, rng: (points, np.arange(len(points))))
+    noise_var, step = 0.04, 0.01
+    for kernel in (2.0 * RBF(L), 2.0 * Matern(L, nu=2.5)):
+        found = rank(fixed(kernel + WhiteKernel(noise_var)).fit(X, Y), X, intervals=True).draws
+        model = fixed(kernel, alpha=noise_var).fit(X, Y)
+        for j, h in enumerate(step * L):
+            up, down = np.split(model.sample_y(np.concatenate([moved(X, j, h), moved(X, j, -h)]), 400, j), 2)
+            expected = np.abs((up - down) / (2 * h)).mean(axis=0) * X[:, j].std() / np.sqrt(noise_var)
+            assert_allclose(found[:, j].mean(), expected.mean(), rtol=0.06)
+            assert_allclose(found[:, j].std(), expected.std(), rtol=0.3)
+
+
+def test_intervals_relative_to_noise_need_some():
+    model = as_reference(fixed(2.0 * RBF(L), alpha=1e-10).fit(X, Y), noise="predict")
+    assert np.all(np.isfinite(rank(model, X).scores))
+    with pytest.raises(MissingCapability, match=r"no noise: the strength by it would be infinite. Give .*noise=0.01"):
+        rank(model, X, intervals=True)
+    check_intervals(model, X, measures=(VAR(), Derivative()))
+    check_intervals(as_reference(fixed(2.0 * RBF(L), alpha=1e-10).fit(X, Y), noise=0.01), X)
 
 
 @pytest.mark.parametrize("noise", ["white", -1.0, np.inf])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from contract import check_intervals
 from model_points import at, moments
 from numpy.testing import assert_allclose, assert_array_equal
 from optional import need
@@ -74,6 +75,10 @@ def test_both_ways_to_hand_over_a_process_agree():
     assert_allclose(gs.rank(by_y).scores, gs.rank(by_condition).scores, rtol=1e-10)
     assert gs.rank(by_y).names == ("a", "b", "c")
     assert_allclose(by_y.lengthscale, [1.0, 2.0, 4.0])
+
+
+def test_intervals_are_of_drawn_functions():
+    check_intervals(as_reference(process(), y=y), X)
 
 
 def test_automatic_differentiation_agrees_with_the_closed_form():

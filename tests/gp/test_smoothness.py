@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import gpsift as gs
 from gpsift.gp import smoothness_check
@@ -34,8 +35,8 @@ def test_the_differences_are_those_of_two_fits():
     kernels = gs.SquaredExponential() + gs.Constant(), gs.kernels.Matern32() + gs.Constant()
     smooth, rough = (gs.GP(kernel, hyper=gs.MAP(starts=1)).fit(X, model.y_train) for kernel in kernels)
     found = smoothness_check(model)
-    assert found.evidence == rough.log_marginal_likelihood - smooth.log_marginal_likelihood
-    assert found.elpd == rough.quality.elpd - smooth.quality.elpd
+    assert_allclose(found.evidence, rough.log_marginal_likelihood - smooth.log_marginal_likelihood, rtol=1e-2)
+    assert_allclose(found.elpd, rough.quality.elpd - smooth.quality.elpd, rtol=1e-2)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 import gpsift as gs
 from gpsift.kernels import Constant, Linear, Matern32, RationalQuadratic, SquaredExponential
 from gpsift.kernels.radial import Radial
+from gpsift.likelihoods.distributions import Gaussian
+from gpsift.reference.affine import Affine
 from gpsift.reference.function_draws import CosineSums, draw_functions, draw_prior
+from gpsift.reference.posterior import exact_posterior
+from gpsift.reference.response import LatentGP
+from gpsift.reference.wrappers.mapped import ColumnMapped, OtherTarget, Transformed
+from gpsift.reference.wrappers.outputs import OneVsRest, Outputs
 
 N_FUNCTIONS = 2000
 
@@ -62,6 +68,13 @@ def model(case):
         ),
     }
     return models[case]()
+
+
+def latent_gp(X, y, **units):
+    """A model as adapters make it."""
+    posterior, _ = exact_posterior(SquaredExponential(np.full(X.shape[1], 1.5)), X, y, np.full(len(y), 0.1))
+    names = tuple("abc"[: X.shape[1]])
+    return LatentGP(posterior, lambda mean, var: Gaussian(mean, var + 0.1), gs.Inputs(names, True, X), **units)
 
 
 SINGLE = (
@@ -202,3 +215,56 @@ def test_a_model_that_knows_the_function_predicts_with_the_noise_alone():
     scores = gs.rank(known, X).scores
     slope = np.abs(known.gradients(X)[0]).mean(axis=0)
     assert_allclose(scores, slope * X.std(axis=0) / np.sqrt(fitted.noise_var), rtol=1e-10)
+
+
+def test_a_wrapped_model_knows_the_function_of_the_model_inside():
+    X, y = data()
+    inner = latent_gp(X, y)
+    column_map = Affine(np.array([1.0, -1.0]), np.array([2.0, 0.5]), columns=np.array([2, 0]))
+    two = latent_gp(X[:, :2], y)
+    mapped = ColumnMapped.wrap(two, column_map.inputs, column_map, inner.inputs)
+    transformed = Transformed(two, column_map.inputs, "a map", inner.inputs)
+    for model in (OtherTarget(inner), mapped, transformed):
+        (known,) = model.draw_functions(1, np.random.default_rng(3))
+        (own,) = model.inner.draw_functions(1, np.random.default_rng(3))
+        assert type(known) is type(model)
+        seen = NEW if isinstance(model, OtherTarget) else column_map.inputs(NEW)
+        found, expected = known.at(known.inputs.points(NEW)), own.at(own.inputs.points(seen))
+        assert_allclose(found.latent_mean, expected.latent_mean, rtol=1e-12)
+        step = 1e-4
+        for j in range(3):
+            up, down = (known.at(known.inputs.points(NEW + s * step * np.eye(3)[j])).latent_mean for s in (1, -1))
+            assert_allclose(found.gradients()[0][:, j], (up - down) / (2 * step), rtol=1e-5, atol=1e-6)
+
+
+def test_outputs_and_classes_know_a_function_each():
+    X, y = data()
+    members = {"first": latent_gp(X, y), "second": latent_gp(X, -y)}
+    for model in (Outputs(members, np.ones(2)), OneVsRest(tuple(members.values()), np.zeros(2))):
+        first, second = model.draw_functions(2, np.random.default_rng(3))
+        latent = first.at(first.inputs.points(NEW)).distribution(latent=True)
+        assert np.all(latent.cov < 1e-12)
+        assert np.all(latent.mean != second.at(second.inputs.points(NEW)).distribution(latent=True).mean)
+        own = list(first.functions.values())[1]
+        assert_allclose(own.at(own.inputs.points(NEW)).latent_mean, latent.mean[:, 1], rtol=1e-12)
+
+
+def test_drawn_functions_are_in_the_units_of_the_target():
+    rng = np.random.default_rng(0)
+    X, y = data()
+    shifted = latent_gp(X, y, y_center=3.0, y_scale=2.0)
+    values = [known.at(known.inputs.points(NEW)).latent_mean for known in shifted.draw_functions(400, rng)]
+    latent = shifted.at(shifted.inputs.points(NEW)).distribution(latent=True)
+    assert_allclose((np.mean(values, axis=0) - latent.mean) / np.sqrt(latent.var), 0.0, atol=0.25)
+    assert_allclose(np.std(values, axis=0), np.sqrt(latent.var), rtol=0.2)
+
+
+def test_rough_kernels_have_functions_of_the_slopes_that_they_say():
+    # The variance of a slope of a Matern 3/2 function is 3 / lengthscale^2, much of it from few short length-scales.
+    lengthscale, rng = np.array([1.0, 2.0, 4.0]), np.random.default_rng(0)
+    kernel = Matern32(lengthscale).for_features(3)
+    drawn = [draw_prior(kernel, NEW, 8, rng) for _ in range(250)]
+    variances = np.array([np.mean(function.gradients(NEW) ** 2, axis=(0, 2)) for function in drawn])
+    expected = 3.0 / lengthscale**2
+    assert_allclose(variances.mean(axis=0), expected, rtol=0.1)
+    assert np.all(variances.std(axis=0) < 0.4 * expected)

@@ -273,6 +273,9 @@ class CenteredLinear(Linear):
 
     center: Any = 0.0
 
+    def product_terms(self, n_features: int) -> None:  # type: ignore[override]
+        return None  # the prior of a line through the centre is none of slopes alone
+
     def between(self, X: Array, Z: Array) -> Pairs:
         return CenteredLinearPairs(self, X - self.center, Z - self.center)
 
@@ -297,8 +300,11 @@ class CenteredLinearPairs(LinearPairs):
         return super().section(w, j, base - center, offset)
 
 
-def _centered(columns: Columns, center: np.ndarray) -> CenteredLinear:
-    return CenteredLinear(linear_term(columns).linear_var, columns.scatter(np.squeeze(center), elsewhere=0.0))
+def _centered(columns: Columns, center: np.ndarray) -> Linear:
+    line = linear_term(columns)
+    if not np.any(center):
+        return line
+    return CenteredLinear(line.linear_var, columns.scatter(np.squeeze(center), elsewhere=0.0))
 
 
 KERNELS = CovarianceReader(

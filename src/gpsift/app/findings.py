@@ -265,8 +265,8 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
     FindingKind.ROUGHER_THAN_MODEL: (
         "The function may have steps or kinks",
         "The model takes it for smooth, and a model that does not (a Matérn 3/2 kernel) explains the rows better: by "
-        "{evidence:.1f} in log evidence and {elpd:.1f} in log density of rows that were left out. Strengths and their "
-        "intervals may then be wrong.",
+        "{evidence:z.1f} in log evidence and {elpd:z.1f} in log density of rows that were left out. Strengths and "
+        "their intervals may then be wrong.",
     ),
     FindingKind.NOT_CONVERGED: ("The fit did not converge", "{message}"),
     FindingKind.INFERENCE_UNSETTLED: (
@@ -374,7 +374,7 @@ WORDS: Mapping[FindingKind, tuple[str, str | Callable[[Mapping[str, Any]], str]]
     ),
     FindingKind.INTERVALS_LEFT_OUT: (
         TIME,
-        "Strengths have no intervals: with {n_rows} rows and {n_columns} columns they may take over half a minute.",
+        "There are no intervals: with {n_rows} rows and {n_columns} columns they may take more than half a minute.",
     ),
     FindingKind.INTERVALS_UNSURE: (
         "Intervals may be off",

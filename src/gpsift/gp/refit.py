@@ -30,6 +30,9 @@ from gpsift.reference.inputs import Inputs
 FittedModel = Any  # a `FittedGP`, whose file imports this one
 # Draws for intervals of a sparse model, at most: each infers a posterior of all rows and scores all points.
 SPARSE_DRAWS = 32
+# With more rows the posterior of the hyperparameters is hardly ever one of several modes, and searches for others take
+# as long as all else.
+MANY_ROWS = 500
 
 
 def condition_on(model: FittedModel, X: np.ndarray, y: np.ndarray, size: np.ndarray) -> FittedModel:
@@ -67,7 +70,8 @@ def map_draws(model: FittedModel, function: Callable[[Reference], T], n: int, se
     values: list[T] = []
     log_ratios: list[float] = []
     with one_blas_thread() if is_sparse else blas_threads_for(model.n_rows):
-        approximation = LaplaceApproximation.fit(problem, problem.log_params, n_starts=1 if is_sparse else None)
+        n_starts = 1 if is_sparse or model.n_rows > MANY_ROWS else None
+        approximation = LaplaceApproximation.fit(problem, problem.log_params, n_starts=n_starts)
         n = min(n, SPARSE_DRAWS) if is_sparse else n
         for draw in track(approximation.draws(n, seed), n):
             kernel, likelihood = problem.split(draw.log_params)

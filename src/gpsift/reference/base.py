@@ -117,8 +117,8 @@ class Reference(ABC):
     def draw_functions(self, n: int, rng: np.random.Generator) -> Sequence[Reference]:
         """Draw functions from the posterior; return a model that knows the function, for each of them."""
         raise MissingCapability(
-            f"{type(self).__name__} does not offer draws of its function, from which intervals are made. Fit a `GP` of "
-            "this package, or give the draws of your own sampler to `as_reference`."
+            f"{type(self).__name__} does not offer draws of its function (`draw_functions`), from which intervals "
+            "are made. Models that `as_reference` reads in closed form do. Fit one of them, or a `GP` of this package."
         )
 
     @property

@@ -113,16 +113,17 @@ class CosineSums(FunctionDraws):
         p = Z.shape[1]
         varying = [term for term in terms if np.isfinite(term.lengthscale).any()]
         variances = np.array([term.variance for term in varying])
-        m, total = N_COSINES if varying else 0, variances.sum()
-        # Each term has its share of the cosines, up to rounding.
-        ends = np.cumsum(variances)[:-1] / total if varying else variances
-        chosen = np.searchsorted(ends, (np.arange(m) + rng.uniform()) / max(m, 1))
-        lengthscale = np.array([varying[k].lengthscale for k in chosen]).reshape(m, p)
+        m = N_COSINES if varying else 0
+        lengthscales = np.array([term.lengthscale for term in varying]).reshape(-1, p)
+        # Each term has its share of the cosines, up to rounding, and weights that make up for it.
+        shares = cosine_shares(variances, lengthscales)
+        chosen = np.searchsorted(np.cumsum(shares)[:-1], (np.arange(m) + rng.uniform()) / max(m, 1))
+        amplitude = np.sqrt(2.0 * variances[chosen] / (m * shares[chosen]))
         level_var = sum(term.variance for term in terms if not np.isfinite(term.lengthscale).any())
         drawn = (
-            rng.normal(size=(p, m)) / lengthscale.T,
+            rng.normal(size=(p, m)) / lengthscales[chosen].T,
             rng.uniform(0.0, 2.0 * np.pi, m),
-            np.sqrt(2.0 * total / max(m, 1)) * rng.normal(size=(m, n)),
+            amplitude[:, None] * rng.normal(size=(m, n)),
             np.sqrt(slope_vars)[:, None] * rng.normal(size=(p, n)),
             np.sqrt(level_var) * rng.normal(size=n),
         )
@@ -132,8 +133,11 @@ class CosineSums(FunctionDraws):
         return self._by_chunks(X, lambda waves: waves.cosine @ self.weights + self._lines(waves.X))
 
     def gradients(self, X: Array) -> Array:
+        xp, (p, m) = namespace(X), self.frequency.shape
+        products = xp.reshape(self.frequency.T[:, :, None] * self.weights[:, None, :], (m, -1))  # of all functions
+
         def of_chunk(waves: Waves) -> Array:
-            return self._stack(lambda f, w: self.slopes[:, f] - (waves.sine * w) @ self.frequency.T)
+            return self.slopes - xp.reshape(waves.sine @ products, (waves.X.shape[0], p, -1))
 
         return self._by_chunks(X, of_chunk)
 
@@ -142,7 +146,7 @@ class CosineSums(FunctionDraws):
         products = xp.reshape(self.frequency[:, None, :] * self.frequency, (p * p, m))
 
         def of_chunk(waves: Waves) -> Array:
-            return self._stack(lambda _, w: xp.reshape(-(waves.cosine * w) @ products.T, (-1, p, p)))
+            return self._stack(lambda w: xp.reshape(-(waves.cosine * w) @ products.T, (-1, p, p)))
 
         return self._by_chunks(X, of_chunk)
 
@@ -165,7 +169,7 @@ class CosineSums(FunctionDraws):
 
         def of_chunk(waves: Waves) -> Array:
             # cos(a + t) = cos(a) cos(t) - sin(a) sin(t): products of matrices in place of n q m cosines.
-            sums = self._stack(lambda _, w: (waves.cosine * w) @ cosine_of_turn - (waves.sine * w) @ sine_of_turn)
+            sums = self._stack(lambda w: (waves.cosine * w) @ cosine_of_turn - (waves.sine * w) @ sine_of_turn)
             return sums + self._lines(waves.X)[:, None, :] + along
 
         return self._by_chunks(xp.concat([X[:, :j], base[:, None], X[:, j + 1 :]], axis=1), of_chunk)
@@ -179,9 +183,9 @@ class CosineSums(FunctionDraws):
         """Return the straight lines and levels, (n, F)."""
         return X @ self.slopes + self.level
 
-    def _stack(self, function: Callable[[int, Array], Array]) -> Array:
-        """Stack what `function` returns for the number and the weights of each of the functions."""
-        each = [function(f, self.weights[:, f]) for f in range(self.weights.shape[1])]
+    def _stack(self, function: Callable[[Array], Array]) -> Array:
+        """Stack what `function` returns for the weights of each of the functions."""
+        each = [function(self.weights[:, f]) for f in range(self.weights.shape[1])]
         return namespace(self.weights).stack(each, axis=-1)
 
     def _by_chunks(self, X: Array, function: Callable[[Waves], Array]) -> Array:
@@ -208,6 +212,17 @@ class CosineSums(FunctionDraws):
     def _last(self) -> list[Waves]:
         """The waves at the points that were last asked for."""
         return []
+
+
+def cosine_shares(variances: np.ndarray, lengthscales: np.ndarray) -> np.ndarray:
+    """Return the shares (t,) of t terms, of variances (t,) and length-scales (t, p), in the cosines of their sum.
+
+    They are between those in the variance of the function and of its slopes. A Matern kernel has terms of short
+    length-scales that have little of the one and much of the other: with the first alone few draws would have them.
+    """
+    slope_vars = variances[:, None] / lengthscales**2
+    of_slopes = (slope_vars / np.maximum(slope_vars.sum(axis=0), np.finfo(float).tiny)).sum(axis=1)
+    return 0.5 * (variances / variances.sum() + of_slopes / of_slopes.sum())
 
 
 class Waves(NamedTuple):

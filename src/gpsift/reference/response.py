@@ -17,7 +17,7 @@ import numpy as np
 from gpsift._utils.arrays import Array, like, to_numpy
 from gpsift.likelihoods.distributions import Bernoulli, Distribution, Gaussian
 from gpsift.reference.affine import Affine
-from gpsift.reference.base import PlacedPosterior, Reference, Response, WrappedResponse
+from gpsift.reference.base import MissingCapability, PlacedPosterior, Reference, Response, WrappedResponse
 from gpsift.reference.function_draws import draw_functions
 from gpsift.reference.inputs import Inputs, Points, same_rows
 from gpsift.reference.posterior import LatentAt, LatentAtSupport, Posterior
@@ -104,6 +104,24 @@ class GPResponse(Response):
         return self.affine.y_scale * to_numpy(self.latent.section(j, base, offset))
 
 
+class OneClass(Bernoulli):
+    """The probability of one of several classes, which depends on the latent functions of all."""
+
+    def metric_terms(self, *gradients: np.ndarray) -> dict[str, np.ndarray]:
+        raise MissingCapability(OF_ALL_CLASSES)
+
+    def kl_terms(self, *changes: np.ndarray) -> dict[str, np.ndarray]:
+        if len(changes) > 1:  # of the latent mean and variance, not of the probability
+            raise MissingCapability(OF_ALL_CLASSES)
+        return super().kl_terms(*changes)
+
+
+OF_ALL_CLASSES = (
+    "KL() compares probabilities, and that of one class depends on the latent functions of all. Rank the model of all "
+    "classes by it, or this function by KL(latent=True), VAR() or Derivative()."
+)
+
+
 class OneClassResponse(WrappedResponse):
     """The response of one of several classes: its own latent function, and its probability.
 
@@ -117,7 +135,7 @@ class OneClassResponse(WrappedResponse):
     def distribution(self, *, latent: bool) -> Distribution:
         if latent:
             return super().distribution(latent=True)
-        return Bernoulli(self._whole.distribution(latent=False).mean[:, self._number])
+        return OneClass(self._whole.distribution(latent=False).mean[:, self._number])
 
     def mean_slope(self) -> np.ndarray:
         return Response.mean_slope(self)  # the probability depends on the other functions, too

@@ -20,6 +20,7 @@ import numpy as np
 
 from gpsift._utils.pareto import LARGEST_K_HAT
 from gpsift._utils.warnings import warn
+from gpsift.likelihoods.distributions import Gaussian, MultivariateNormal
 from gpsift.reference.base import MissingCapability, Reference
 from gpsift.reference.ensemble import Ensemble
 from gpsift.reference.inputs import Points
@@ -35,6 +36,11 @@ N_MODELS_ALONE = 128
 UNSURE = (
     "The intervals may be off (k-hat {k_hat:z.2f}, above 0.7): the posterior of the hyperparameters is "
     "not as normal as they take it for. To be sure draw them: GP(hyper=NUTS()), or Sift(then=NUTS())."
+)
+NO_NOISE = (
+    "{measure} compares a change of the prediction with the noise of an observation, and this model has no noise: the "
+    "strength by it would be infinite. Give the variance of the noise, `as_reference(model, noise=0.01)`, or use VAR() "
+    "or Derivative()."
 )
 
 
@@ -99,8 +105,20 @@ def score_functions(
 ) -> np.ndarray:
     """Return the scores of n functions drawn from the posterior of a model, (n, p), at points that are drawn again."""
     points, rows = points.resample_units(rng)
-    found = [apply_measure(measure, each, points, groups).values for each in model.draw_functions(n, rng)]
+    known = model.draw_functions(n, rng)
+    if measure.is_relative_to_noise:
+        refuse_without_noise(known[0], measure, points)
+    found = [apply_measure(measure, each, points, groups).values for each in known]
     return np.array([aggregate(values[rows] if values.ndim == 2 else values) for values in found])
+
+
+def refuse_without_noise(model: Reference, measure: Measure, points: Points) -> None:
+    """Refuse a measure relative to noise, where observations have none, or those of one of several outputs."""
+    response = model.at(points)
+    latent, observed = (response.distribution(latent=latent) for latent in (True, False))
+    is_normal = isinstance(observed, Gaussian | MultivariateNormal)
+    if is_normal and np.any(np.all(observed.var <= latent.var, axis=0)):
+        raise MissingCapability(NO_NOISE.format(measure=measure.label))
 
 
 def warn_if_unreliable(k_hat: float) -> None:

@@ -19,6 +19,7 @@ import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
+from typing import ClassVar
 
 import numpy as np
 
@@ -60,6 +61,8 @@ class KL(RateMeasure):
     Paananen, Piironen, Andersen and Vehtari (2019), equation 2; the limit is the R-sens of Paananen, Andersen and
     Vehtari (2021).
     """
+
+    is_relative_to_noise: ClassVar[bool] = True
 
     delta: float | None = None
     two_sided: bool = False

@@ -26,9 +26,12 @@ class Measure(ABC):
     ----------
     is_joint : bool
         Whether a score depends on all points together. By default the score at a point depends on this point only.
+    is_relative_to_noise : bool
+        Whether a model that knows the function has a score only if observations have noise.
     """
 
     is_joint: ClassVar[bool] = False
+    is_relative_to_noise: ClassVar[bool] = False
 
     @property
     def is_of_function(self) -> bool:

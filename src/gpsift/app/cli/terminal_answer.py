@@ -332,7 +332,7 @@ def show_effects(found: Effects, predicted: str, console: Console) -> None:
     if "lowest" in kept:
         explained += " lowest, highest: beside the average, and at which value."
     if "range" in kept:
-        band = "" if found.band.startswith("none") else ", ± one posterior standard deviation"
+        band = "" if found.band.startswith("none") else ", ± one standard deviation"
         explained += f" range: from the lowest point to the highest{band}."
     console.print(f"[dim]{explained}[/dim]")
     beyond = [shorten(curve.name) for curve in found if curve.leaves_the_data]

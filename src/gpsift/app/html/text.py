@@ -123,8 +123,10 @@ def align(values: Sequence[float] | np.ndarray, digits: int = 3) -> list[str]:
 
 
 TERMS: Mapping[str, str] = {
-    "strength": "How much the prediction shifts when the column moves by one of its standard deviations and all others "
-    "stay, in standard deviations of the prediction itself: the measure KL.",
+    "strength": "How much the target shifts when the column moves by one of its standard deviations and all others "
+    "stay, in standard deviations of the noise: the measure KL if the function were known. The rows leave it open: the "
+    "number is the median of what they allow, the interval holds it with a probability of 90 %. Without an interval it "
+    "is the KL of the fitted model.",
     "matters": "Each column was put in the place of values that it could have had, given all others, on rows that the "
     "models had not seen. It is shown to matter if its own values predict better than those by more than chance "
     "allows. Of the columns named like this, on average at most the rate is wrong. One that others can stand in for "

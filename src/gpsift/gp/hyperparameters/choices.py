@@ -226,7 +226,7 @@ def prior_of_draws() -> MAP:
     first ("One prior" in benchmarks/RESULTS.md). The prior of the level, on which scores hardly depend, keeps it above
     0: near 0 its logarithm is far from normal.
     """
-    return MAP(lengthscale=InverseGamma(1.0, 2.0), constant=GammaPrior(4.0, 4.0))
+    return MAP(lengthscale=InverseGamma(0.75, 2.0), constant=GammaPrior(4.0, 4.0))
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ class NUTS(Hyper):
     keep : int
         How many of all draws, evenly spaced, become models; each has its own n x n matrices.
     prior : MAP
-        A `MAP` with the priors, by default those of intervals: InverseGamma(1, 2) for length-scales, GammaPrior(4, 4)
+        A `MAP` with the priors, by default those of intervals: InverseGamma(0.75, 2) for length-scales, GammaPrior(4, 4)
         for the level, all others as in `MAP()`. Chains start at the modes that its `starts` find.
     target_accept : float, optional
         Larger values take smaller steps, against divergences. By default 0.8, or 0.6 for draws of three steps.
