@@ -74,6 +74,7 @@ def test_a_kernel_of_ones_own_is_searched_and_projected():
         assert path.order[0] == 0
 
 
+@pytest.mark.filterwarnings("ignore:The intervals may be off")
 def test_scores_of_a_kernel_of_ones_own_have_intervals():
     ranking = gs.rank(gs.GP(kernel=cauchy()).fit(X, Y), X)
     low, high = ranking.interval().T

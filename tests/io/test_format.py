@@ -156,6 +156,7 @@ def test_any_tool_reads_the_arrays(tmp_path):
     assert any(np.array_equal(array, gp.inputs.X) for array in found)
 
 
+@pytest.mark.filterwarnings("ignore:The intervals may be off")
 def test_files_with_classes_that_are_gone_are_read(tmp_path):
     """A sparse model and its ranking, each with the alternative approximation that this version no longer has."""
     folder = Path(__file__).parent / "version_3"

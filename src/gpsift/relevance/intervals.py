@@ -14,15 +14,15 @@ known function. Its draws are the scores of models with drawn hyperparameters.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from gpsift._utils.pareto import LARGEST_K_HAT
+from gpsift._utils.progress import track
 from gpsift._utils.warnings import warn
 from gpsift.likelihoods.distributions import Gaussian, MultivariateNormal
 from gpsift.reference.base import MissingCapability, Reference
-from gpsift.reference.ensemble import Ensemble
 from gpsift.reference.inputs import Points
 from gpsift.relevance.feature_groups import FeatureGroups
 from gpsift.relevance.measure import Measure, apply_measure, scatter_scores
@@ -68,7 +68,10 @@ def draw_scores(
     except MissingCapability:
         if not measure.is_of_function:
             raise
-        draws = [score_functions(model, measure, points, groups, aggregate, N_FUNCTIONS, rng) for _ in range(N_MODELS)]
+        draws = [
+            score_functions(model, measure, points, groups, aggregate, N_FUNCTIONS, rng)
+            for _ in track(range(N_MODELS), N_MODELS)
+        ]
         return ScoreDraws(np.concatenate(draws), FUNCTION)
     warn_if_unreliable(k_hat)
     scores = scatter_scores(np.concatenate(values), kept, len(groups.columns))
@@ -76,7 +79,8 @@ def draw_scores(
 
 
 def draw_scores_of_members(
-    model: Ensemble,
+    members: Iterable[Reference],
+    n_members: int,
     measure: Measure,
     points: Points,
     groups: FeatureGroups,
@@ -86,9 +90,9 @@ def draw_scores_of_members(
     """Draw scores of the members of an ensemble; None where only the scores of the members themselves are known."""
     if not measure.is_of_function:
         return None
-    rng, n = np.random.default_rng(seed), -(-N_MODELS * N_FUNCTIONS // len(model.members))
+    rng, n = np.random.default_rng(seed), -(-N_MODELS * N_FUNCTIONS // n_members)
     try:
-        draws = [score_functions(each, measure, points, groups, aggregate, n, rng) for each in model.draws]
+        draws = [score_functions(each, measure, points, groups, aggregate, n, rng) for each in members]
     except MissingCapability:
         return None
     return ScoreDraws(np.concatenate(draws), BOTH)
@@ -108,7 +112,7 @@ def score_functions(
     known = model.draw_functions(n, rng)
     if measure.is_relative_to_noise:
         refuse_without_noise(known[0], measure, points)
-    found = [apply_measure(measure, each, points, groups).values for each in known]
+    found = [apply_measure(measure, each, points, groups).values for each in track(known, n)]
     return np.array([aggregate(values[rows] if values.ndim == 2 else values) for values in found])
 
 

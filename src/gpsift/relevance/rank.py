@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
+from itertools import chain, islice
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
@@ -111,7 +112,10 @@ def rank(
 
     members = members_of(model)
     with blas_threads_for(len(scored) if scored.inputs.X is None else len(scored.inputs.X)):
-        found = [score_groups(measure, each, scored, feature_groups) for each in track(members, len(members))]
+        is_ensemble = isinstance(model, Ensemble)
+        # An ensemble has draws, too: its members come once more for these, in one count of what is done.
+        steps = track(chain(members, members), 2 * len(members)) if is_ensemble else track(members, len(members))
+        found = [score_groups(measure, each, scored, feature_groups) for each in islice(steps, len(members))]
     first = found[0]
     for message in first.notices:
         warn(message)
@@ -128,9 +132,9 @@ def rank(
     draws: ScoreDraws | None = None
     draw_scores_later = None  # a function for points in memory; an ensemble has draws
     aggregated = partial(aggregate_over_points, aggregate=aggregate)
-    if isinstance(model, Ensemble):
+    if is_ensemble:
         if rows is None:
-            draws = draw_scores_of_members(model, measure, scored, feature_groups, aggregated, seed)
+            draws = draw_scores_of_members(steps, len(members), measure, scored, feature_groups, aggregated, seed)
         draws = draws or ScoreDraws(np.array(scores), HYPERPARAMETERS)
     elif rows is None:
         draw_scores_later = partial(draw_scores, model, measure, scored, feature_groups, aggregated, seed)

@@ -69,8 +69,8 @@ class NUTS(Hyper):
     keep : int
         How many of all draws, evenly spaced, become models; each has its own n x n matrices.
     prior : MAP
-        A `MAP` with the priors, by default those of intervals: InverseGamma(0.75, 2) for length-scales, GammaPrior(4, 4)
-        for the level, all others as in `MAP()`. Chains start at the modes that its `starts` find.
+        A `MAP` with the priors, by default those of intervals: InverseGamma(0.75, 2) for length-scales,
+        GammaPrior(4, 4) for the level, all others as in `MAP()`. Chains start at the modes that its `starts` find.
     target_accept : float, optional
         Larger values take smaller steps, against divergences. By default 0.8, or 0.6 for draws of three steps.
     progress : bool
