@@ -119,8 +119,9 @@ def scores(model, inputs, measures, **options):
             found[f"{name} pointwise"] = ranking.pointwise
         for term, values in ranking.terms.items():
             found[f"{name} {term}"] = values
-        if ranking.draws is not None:
-            found[f"{name} draws"] = ranking.draws
+        members = getattr(gs.as_reference(model), "members", ())
+        if members:
+            found[f"{name} draws"] = np.array([gs.rank(each, inputs, measure, **options).scores for each in members])
     return found
 
 

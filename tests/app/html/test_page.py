@@ -200,8 +200,8 @@ def test_draws_give_intervals_and_probabilities():
     analysis = page_cases.drawn()
     table = relevance_table(analysis)
     heads = [head.text for head in table.heads]
-    assert heads[2:4] == ["90 % interval", "P(rank ≤ 1)"]
-    chances = [column.cells[3].value for column in table.columns]
+    assert heads[2:5] == ["strength", "90 % interval", "P(rank ≤ 1)"]
+    chances = [column.cells[4].value for column in table.columns]
     assert sum(chances) == pytest.approx(1)
     assert "8 draws from their posterior" in outline(analysis).words("data")
 

@@ -125,7 +125,7 @@ def test_chains_start_at_the_mode_of_what_is_sampled(drawn_problem):
     """With the Jacobian no parameter is at the end of a tail, as the level of a standardised target is under MAP."""
     need("nutpie")
     with blas_threads_for(20):
-        found = gs.NUTS(draws=5, tune=5, chains=1, progress=False).estimate(drawn_problem)
+        found = gs.NUTS(draws=5, tune=5, chains=1, progress=False, prior=gs.MAP()).estimate(drawn_problem)
     _, gradient = log_posterior(drawn_problem.stateless(), gs.MAP())(found.log_params)
     assert np.max(np.abs(gradient)) < 0.02
     level = drawn_problem.kinds == "constant_var"
@@ -190,7 +190,7 @@ def test_draws_match_another_sampler():
     """Random-walk Metropolis on a density made of SciPy's distributions: experiments/nuts/metropolis.py."""
     need("nutpie")
     stored = json.loads(METROPOLIS.read_text())
-    sampler = gs.NUTS(draws=1000, tune=400, chains=2, keep=10, progress=False, seed=4)
+    sampler = gs.NUTS(draws=1000, tune=400, chains=2, keep=10, progress=False, seed=4, prior=gs.MAP())
     draws = gs.GP(hyper=sampler).fit(np.array(stored["X"]), np.array(stored["y"])).to_arviz().posterior["log_params"]
     assert list(draws["parameter"].values) == stored["parameters"]
     batches = draws.values.reshape(20, 100, -1)  # (batch, draw, parameter)
@@ -238,13 +238,16 @@ def test_rankings_carry_intervals_and_rank_probabilities(drawn, measure):
     gp, X, _ = drawn
     ranking = gs.rank(gp, X, measure)
     each = np.array([gs.rank(member, X, measure).scores for member in gp.members])
-    assert_allclose(ranking.draws, each, rtol=1e-9)
     assert_allclose(ranking.scores, each.mean(axis=0), rtol=1e-9)
-    low, high = ranking.interval(0.8).T
-    assert np.all((low <= np.median(each, axis=0)) & (np.median(each, axis=0) <= high))
+    if measure == gs.ARD():
+        assert_allclose(ranking.draws, each, rtol=1e-9)
+    else:
+        assert len(ranking.draws) == 13 * len(each)  # 13 functions of each member make 256 and more
+        low, high = ranking.interval().T
+        assert np.all((low[:2] < ranking.scores[:2]) & (ranking.scores[:2] < high[:2]))
     assert_allclose(ranking.rank_probability.sum(axis=0), 1.0)
     assert_allclose(ranking.rank_probability.sum(axis=1), 1.0)
-    assert ranking.rank_probability[0, 0] == np.mean(each.argmax(axis=1) == 0)
+    assert ranking.rank_probability[0, 0] == np.mean(ranking.draws.argmax(axis=1) == 0)
     assert {"lower", "upper"} <= set(ranking.to_frame().columns)
 
 
