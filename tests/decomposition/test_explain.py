@@ -106,7 +106,7 @@ def test_linear_terms_add_up_and_have_their_variance(fitted):
 
 def test_of_many_features_those_that_are_off_are_not_told(monkeypatch):
     monkeypatch.setattr("gpsift.decomposition.context.MOST_UNITS", 5)
-    monkeypatch.setattr("gpsift.gp.fitted.MOST_OPEN", 2)
+    monkeypatch.setattr("gpsift.gp.fitted.FEW_OPEN", 2)
     rng = np.random.default_rng(4)
     X = rng.normal(size=(70, 8))
     gp = gs.GP().fit(X, X[:, 6] + np.sin(2 * X[:, 2]) + 0.1 * rng.normal(size=70))

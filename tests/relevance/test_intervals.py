@@ -141,16 +141,25 @@ def test_every_likelihood_has_them(likelihood, table):
     assert found.drawn == "function and hyperparameters"
 
 
-def test_beyond_twenty_features_only_the_closest_are_open():
+def test_of_many_features_only_the_closest_are_open():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 30))
     y = np.sin(X[:, 3]) + 0.2 * rng.normal(size=50)
     gp = gs.GP().fit(X, y)
     assert gp.used == (3,)
-    assert len(gp.open_columns) == 20
-    assert 3 in gp.open_columns
-    closest = np.argsort(-gp.slopes)[:19]
+    closest = np.argsort(-gp.slopes)[:4]
     assert set(gp.open_columns) == {3, *closest.tolist()}
+    few = gs.GP().fit(X[:, :5], y)
+    assert few.open_columns == (0, 1, 2, 3, 4)
+
+
+@pytest.mark.filterwarnings("ignore:The intervals may be off")
+def test_noise_is_not_taken_for_strength_where_features_are_many():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 300))
+    found = gs.rank(gs.GP().fit(X, 2 * X[:, 0] + 0.3 * rng.normal(size=60)), intervals=True)
+    low, high = found.interval()[0]
+    assert low < 2 * X[:, 0].std() / 0.3 < high
 
 
 def test_draws_that_are_not_to_be_trusted_are_reported(fitted, table, monkeypatch):

@@ -114,7 +114,7 @@ class CosineSums(FunctionDraws):
         varying = [term for term in terms if np.isfinite(term.lengthscale).any()]
         variances = np.array([term.variance for term in varying])
         m = N_COSINES if varying else 0
-        lengthscales = np.array([term.lengthscale for term in varying]).reshape(-1, p)
+        lengthscales = np.array([term.lengthscale for term in varying]).reshape(len(varying), p)
         # Each term has its share of the cosines, up to rounding, and weights that make up for it.
         shares = cosine_shares(variances, lengthscales)
         chosen = np.searchsorted(np.cumsum(shares)[:-1], (np.arange(m) + rng.uniform()) / max(m, 1))
