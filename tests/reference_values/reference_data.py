@@ -24,6 +24,7 @@ import numpy as np
 from scipy.special import expit, ndtr
 
 import gpsift as gs
+from gpsift.reference.ensemble import Ensemble
 
 # The streams of RandomState never change.
 RANDOM = np.random.RandomState(20260101)
@@ -119,9 +120,10 @@ def scores(model, inputs, measures, **options):
             found[f"{name} pointwise"] = ranking.pointwise
         for term, values in ranking.terms.items():
             found[f"{name} {term}"] = values
-        members = getattr(gs.as_reference(model), "members", ())
-        if members:
-            found[f"{name} draws"] = np.array([gs.rank(each, inputs, measure, **options).scores for each in members])
+        reference = gs.as_reference(model)
+        if isinstance(reference, Ensemble):
+            each = [gs.rank(member, inputs, measure, **options).scores for member in reference.members]
+            found[f"{name} draws"] = np.array(each)
     return found
 
 
