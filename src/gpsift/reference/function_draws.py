@@ -27,7 +27,7 @@ import numpy as np
 
 from gpsift._utils.arrays import Array, like, namespace, take_rows, to_numpy
 from gpsift._utils.linalg import add_diagonal, jittered_cholesky, solve_lower
-from gpsift._utils.rows import chunk_bytes_for, map_chunks, row_chunks
+from gpsift._utils.rows import DOUBLE, chunk_bytes_for, map_chunks, row_chunks
 from gpsift.kernels import Kernel, Pairs
 from gpsift.kernels.products import ProductTerm
 
@@ -271,7 +271,8 @@ class KernelSums(FunctionDraws):
 
     def _parts(self, X: Array) -> list[slice]:
         m = self.Z.shape[0]
-        return row_chunks(X.shape[0], m, max(chunk_bytes_for(self.Z), 8 * m * m))
+        # As in `Posterior.parts`: a part has at least m rows, because the support holds matrices of that size anyway.
+        return row_chunks(X.shape[0], m, max(chunk_bytes_for(self.Z), DOUBLE * m * m))
 
     def _at(self, X: Array, part: slice, parts: Sequence[slice]) -> Pairs:
         """Return the kernel between a part of the points and Z; it is kept where there is one part."""

@@ -100,6 +100,8 @@ def test_an_analysis_of_classes_by_sparse_inference_says_that_its_intervals_are_
     sparse = gs.GP(hyper=gs.Fixed(lengthscale=1.0), likelihood="bernoulli", inference=gs.Sparse(m=10))
     found = gs.analyse(pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=y > 0), "y", select=False)
     model = sparse.fit(found.X, found.y)
-    found = add_intervals(replace(found, model=model, rankings={"KL": gs.rank(model)}))
+    found = replace(found, model=model, rankings={"KL": gs.rank(model)})
+    assert add_intervals(found).cautions[-1].kind is FindingKind.INTERVALS_LEFT_OUT
+    found = add_intervals(found, True)
     assert found.cautions[-1].kind is FindingKind.INTERVALS_OF_FUNCTION
     assert found.leading.draws.shape[1] == 3

@@ -41,8 +41,6 @@ def intervals_are_slow(model: FittedGP | DrawnGP) -> bool:
     """Return whether intervals of strengths may take more than half a minute."""
     if isinstance(model, DrawnGP):
         return False  # it has intervals already
-    if model.inferred.is_sparse and (model.inputs.X is None or not model.likelihood.has_closed_form):
-        return False  # it has draws of the function alone
     return (
         model.n_rows > MOST_ROWS_OF_INTERVALS.get(model.inference, 0)
         or model.n_rows * len(model.open_columns) > MOST_CELLS_OF_INTERVALS
